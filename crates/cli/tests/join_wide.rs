@@ -1,5 +1,5 @@
-//! Keys and documents of up to a megabyte: joined within a memory limit, or with an error that names
-//! a limit that works.
+//! Keys and documents of up to a megabyte: joined within a memory limit, or with an error that
+//! names a limit that works.
 
 mod process;
 
@@ -12,7 +12,7 @@ use process::{Place, text, write};
 const ROWS: usize = 30;
 
 fn wide(row: usize) -> String {
-    format!("{row:05}").repeat(if row % 3 == 0 { 200_000 } else { 5_000 })
+    format!("{row:05}").repeat(if row.is_multiple_of(3) { 200_000 } else { 5_000 })
 }
 
 fn files() -> Place {

@@ -54,7 +54,12 @@ impl Repeats {
     }
 
     /// Whether a row's key differs from that of its list's first row: their hashes are equal.
-    pub(crate) fn collide(&self, keys: &KeyStore, stop: &StopCheck) -> Result<bool, JoinError> {
+    pub(crate) fn collide(
+        &self,
+        keys: Option<&KeyStore>,
+        stop: &StopCheck,
+    ) -> Result<bool, JoinError> {
+        let Some(keys) = keys else { return Ok(false) };
         let first_of = |mark: u32| (mark & REPEAT != 0).then_some(mark & !REPEAT);
         let mut collide = false;
         stop.parts(0..self.first.len(), |mut rows| {

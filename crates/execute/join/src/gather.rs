@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::match_generation::{MatchGenerator, Matches};
 use crate::output_columns::ColumnSource;
-use crate::output_size::Gathered;
+use crate::output_size::OutputBound;
 use crate::{JoinError, JoinSpec};
 
 /// Rows of the probe batch to gather.
@@ -53,9 +53,9 @@ pub(crate) fn output(
     generator: &mut MatchGenerator,
 ) -> Result<RecordBatch, JoinError> {
     let spec = &table.spec;
-    let gathered =
-        Gathered { table, batch: generator.batch.as_ref(), columns: &table.match_sources };
-    let rows = gathered.rows_that_fit(&generator.out);
+    let bound =
+        OutputBound { table, batch: generator.batch.as_ref(), columns: &table.match_sources };
+    let rows = bound.rows_that_fit(&generator.out);
     let Matches { run, probe, build, values } = generator.out.take_first(rows);
     let payload = table.data.payload.as_ref().map(|payload| payload.array(values)).transpose()?;
     let batch = generator.batch.as_ref().expect("rows are of a batch");
@@ -149,9 +149,9 @@ pub(crate) fn evaluate_filter(
     let columns =
         condition.columns.iter().map(|&(side, column)| ColumnSource::Column(side, column));
     let columns: Vec<_> = columns.collect();
-    let gathered = Gathered { table, batch: Some(batch), columns: &columns };
+    let bound = OutputBound { table, batch: Some(batch), columns: &columns };
     let all = candidates.len();
-    let rows = gathered.rows_that_fit(candidates);
+    let rows = bound.rows_that_fit(candidates);
     if rows == all {
         return evaluate(table, condition, batch, candidates);
     }
@@ -160,7 +160,7 @@ pub(crate) fn evaluate_filter(
     let mut accepted = BooleanBuilder::with_capacity(all);
     while left.len() > 0 {
         table.spec.stop.check()?;
-        let part = left.take_first(gathered.rows_that_fit(&left));
+        let part = left.take_first(bound.rows_that_fit(&left));
         accepted.append_array(&evaluate(table, condition, batch, &part)?);
     }
     Ok(accepted.finish())

@@ -13,14 +13,14 @@ use crate::output_columns::ColumnSource;
 use crate::row_bytes::{add_row_bytes, first_rows, fixed_bytes, run_bytes, widest_row};
 
 /// Rows that are to be gathered, and columns of them.
-pub(crate) struct Gathered<'a> {
+pub(crate) struct OutputBound<'a> {
     pub(crate) table: &'a InMemoryBuildSide,
     /// None if only build rows are gathered.
     pub(crate) batch: Option<&'a RecordBatch>,
     pub(crate) columns: &'a [ColumnSource],
 }
 
-impl Gathered<'_> {
+impl OutputBound<'_> {
     /// The number of first matches to gather at once: at least one.
     pub(crate) fn rows_that_fit(&self, matches: &Matches) -> usize {
         let (rows, most) = (matches.len(), self.table.batch_bytes_max);

@@ -153,9 +153,9 @@ impl Prober {
         }
     }
 
-    /// Does a bounded step: returns an output, or generates matches. [`Progress::Done`] if the probe
-    /// batch is finished. A key with very many rows and a filter that rejects them takes very many
-    /// steps without an output.
+    /// Does a bounded step: returns an output, or generates matches. [`Progress::Done`] if the
+    /// probe batch is finished. A key with very many rows and a filter that rejects them takes very
+    /// many steps without an output.
     ///
     /// # Errors
     /// As [`next_output`](Self::next_output), and if the join's caller
@@ -222,9 +222,8 @@ impl Prober {
         let bytes = PROBER_BYTES.max(self.memory.bytes() / 2);
         self.memory.resize(bytes.min(self.memory.bytes())).expect("it does not grow");
         let last = self.table.end_prober();
-        Ok((last && (is_output || self.table.spills()))
-            .then(|| FinalPhase::new(&self.table))
-            .transpose()?)
+        let has_phase = last && (is_output || self.table.spills());
+        has_phase.then(|| FinalPhase::new(&self.table)).transpose()
     }
 
     /// Joins a batch only to count its output rows: nothing is gathered. Rows of spilled partitions

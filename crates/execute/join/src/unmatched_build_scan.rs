@@ -13,7 +13,7 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 use crate::match_bitmap::MatchBitmap;
 use crate::match_generation::Matches;
-use crate::output_size::Gathered;
+use crate::output_size::OutputBound;
 use crate::stop::ROWS_BETWEEN;
 
 /// Outputs unmatched, matched or all build rows, by the type of the join.
@@ -51,9 +51,9 @@ impl UnmatchedBuildScan {
             return Ok(None);
         }
         let columns = &self.table.spec.output_columns.sources;
-        let gathered = Gathered { table: &self.table, batch: None, columns };
+        let bound = OutputBound { table: &self.table, batch: None, columns };
         let mut matches = Matches { build: rows, ..Matches::default() };
-        let count = gathered.rows_that_fit(&matches);
+        let count = bound.rows_that_fit(&matches);
         if let Some(next) = matches.build.get(count) {
             self.next = *next as usize;
             matches.build.truncate(count);

@@ -1,5 +1,5 @@
-//! Keys and values of up to a megabyte beside short ones: joined as nested loops do, in batches that
-//! are bounded by their bytes.
+//! Keys and values of up to a megabyte beside short ones: joined as nested loops do, in batches
+//! that are bounded by their bytes.
 
 use std::sync::Arc;
 use std::sync::Mutex;
