@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use workahead_join::{MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
+use workahead_join::{MemoryError, MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
 use workahead_machine::{Machine, allocator, memory};
 
 /// A batch of a file may take this share of the memory (1/4): it is read, decompressed, and there
 /// is one of the other side.
 const BATCH_SHARE: usize = 4;
+
+/// A command's own buffers are to be at most this share of the memory (1/8).
+const BUFFERS_SHARE: usize = 8;
 
 /// The options `--memory-limit` and `--spill-dir`.
 #[derive(Debug, Clone, clap::Args)]
@@ -83,7 +86,13 @@ impl Budget {
     /// Memory for the command's own buffers.
     pub(crate) fn set_aside(&self, bytes: usize) -> anyhow::Result<Reservation> {
         let mut reservation = Reservation::new(self.pool.clone());
-        reservation.grow(bytes)?;
+        reservation.grow(bytes).map_err(|MemoryError { limit, .. }| {
+            let enough = bytes.saturating_mul(BUFFERS_SHARE);
+            anyhow::anyhow!(
+                "the memory limit of {limit} bytes is too small for the buffers of all threads: \
+                 raise the limit to {enough}, or use fewer threads"
+            )
+        })?;
         Ok(reservation)
     }
 }

@@ -24,15 +24,16 @@ mod units;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use arrow_schema::Schema;
 use workahead_join::{
-    Caches, HashJoin, JoinError, JoinType, NullEquality, Side, TableLayout, memory_bytes,
+    Caches, HashJoin, JoinError, JoinType, NullEquality, Side, StopCheck, TableLayout, memory_bytes,
 };
 
 use crate::errors::WrongUse;
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 use crate::memory::Memory;
 use crate::threads::Threads;
 use execution::Execution;
@@ -138,10 +139,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = interrupt::listen()?;
+    joined(args, interrupted).map_err(|error| match interrupted.load(Ordering::Relaxed) {
+        // Whatever was being done then: reading, joining, writing.
+        true => Interrupted.into(),
+        false => error,
+    })
+}
+
+fn joined(args: Args, interrupted: &'static AtomicBool) -> anyhow::Result<ExitCode> {
     let on = args.on.iter().map(|on| On::parse(on)).collect::<anyhow::Result<Vec<_>>>()?;
     let on: Vec<_> = on.iter().map(|on| (on.left.as_str(), on.right.as_str())).collect();
     let threads = args.threads.count();
-    let interrupted = interrupt::listen()?;
     let budget = args.memory.budget()?;
     let start = Instant::now();
     let limits = MachineLimits::here();
@@ -158,6 +167,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_table_layout(args.design)
         .with_caches(Caches::of(&limits.machine, limits.kept.as_ref()))
         .with_memory(budget.pool.clone())
+        .with_stop_check(StopCheck::new(move || interrupted.load(Ordering::Relaxed)))
         .with_probers(threads.get());
     if let Some(directory) = &budget.directory {
         join = join.with_spill(directory.clone());

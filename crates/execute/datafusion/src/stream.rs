@@ -100,7 +100,15 @@ impl JoinStream {
                     Poll::Ready(Some(batch)) => (self.probe_batch(prober, batch?)?, None),
                     Poll::Ready(None) => (self.end(prober)?, None),
                 },
-                State::Probing(prober) => self.next_of_batch(prober)?,
+                State::Probing(prober) => match self.next_of_batch(prober)? {
+                    (prober, Progress::Output(batch)) => (State::Probing(prober), Some(batch)),
+                    (prober, Progress::Working) => {
+                        // A filter may reject all candidates of a key with very many rows.
+                        cx.waker().wake_by_ref();
+                        return self.pause(State::Probing(prober));
+                    }
+                    (prober, Progress::Done) => (State::Fetching(prober), None),
+                },
                 State::Ending(prober, phase) => self.next_after_end(prober, phase)?,
                 State::FinalPhase(phase) => match self.next_of_final_phase(phase)? {
                     (phase, Progress::Output(batch)) => (State::FinalPhase(phase), Some(batch)),
@@ -165,13 +173,11 @@ impl JoinStream {
         Ok(State::Probing(prober))
     }
 
-    fn next_of_batch(&mut self, mut prober: Box<Prober>) -> Result<(State, Option<RecordBatch>)> {
+    fn next_of_batch(&mut self, mut prober: Box<Prober>) -> Result<(Box<Prober>, Progress)> {
         let time = self.probe.metrics.join_time.clone();
         let _timer = time.timer();
-        Ok(match prober.next_output().map_err(from_join)? {
-            Some(batch) => (State::Probing(prober), Some(batch)),
-            None => (State::Fetching(prober), None),
-        })
+        let progress = prober.advance().map_err(from_join)?;
+        Ok((prober, progress))
     }
 
     fn end(&mut self, mut prober: Box<Prober>) -> Result<State> {

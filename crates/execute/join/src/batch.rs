@@ -16,6 +16,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
 use crate::Caches;
+use crate::row_bytes::run_bytes;
 
 /// Bytes of a batch as a multiple of L2.
 const TIMES_L2: usize = 2;
@@ -24,11 +25,18 @@ const TIMES_L2: usize = 2;
 const KNOWN_BYTES: usize = 24;
 
 /// Shorter batches cost too much overhead each; longer ones gain nothing.
-pub(crate) const ROWS_MIN: usize = 1024;
+const ROWS_MIN: usize = 1024;
 const ROWS_MAX: usize = 16 << 10;
 
 /// Bytes of the limit for each row of a batch: see [`limited_batch_rows`].
 const LIMITED_ROW_BYTES: usize = 4 << 10;
+
+/// Bytes of a batch in progress: at most, however much memory there is (an array of texts has
+/// offsets of 32 bits, and nothing is gained by more), and at least, however little.
+const BYTES_MAX: usize = 256 << 20;
+const BYTES_MIN: usize = 64 << 10;
+/// The batches in progress of all threads together get this share of limited memory.
+const BYTES_SHARE: usize = 16;
 
 /// Assumed bytes of a text or a list.
 const GUESSED_BYTES: usize = 16;
@@ -76,8 +84,45 @@ pub fn limited_batch_rows(limit: usize) -> usize {
     (limit / LIMITED_ROW_BYTES).clamp(ROWS_MIN, ROWS_MAX)
 }
 
+/// Most bytes of a batch in progress of one of some threads, unless a single row has more.
+pub(crate) fn batch_bytes_max(limit: Option<usize>, threads: usize) -> usize {
+    let share = |limit: usize| (limit / BYTES_SHARE / threads).clamp(BYTES_MIN, BYTES_MAX);
+    limit.map_or(BYTES_MAX, share)
+}
+
+/// Rows so narrow that they are worth a batch of [`ROWS_MIN`] however little memory there is; of
+/// wide ones fewer, but at least one.
+pub(crate) fn rows_min(row_bytes: usize) -> usize {
+    (BYTES_MIN / row_bytes.max(1)).clamp(1, ROWS_MIN)
+}
+
+/// Slices of a batch of a given number of rows; a short remainder is part of the last one. Slices
+/// with more than `bytes_max` are halved until they have one row.
+pub(crate) fn pieces_within(
+    batch: &RecordBatch,
+    rows: usize,
+    bytes_max: usize,
+) -> impl Iterator<Item = RecordBatch> {
+    let mut left: Vec<RecordBatch> = pieces(batch, rows).collect();
+    left.reverse();
+    std::iter::from_fn(move || {
+        let mut piece = left.pop()?;
+        while piece.num_rows() > 1 && rows_bytes(&piece) > bytes_max {
+            let half = piece.num_rows() / 2;
+            left.push(piece.slice(half, piece.num_rows() - half));
+            piece = piece.slice(0, half);
+        }
+        Some(piece)
+    })
+}
+
+/// Bytes of all rows.
+pub(crate) fn rows_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| run_bytes(column, 0..column.len())).sum()
+}
+
 /// Slices of a batch of a given number of rows; a short remainder is part of the last one.
-pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
     let all = batch.num_rows();
     let count = (all / rows).max(1);
     let end = move |piece: usize| if piece + 1 == count { all } else { (piece + 1) * rows };

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 
-use crate::batch::pieces;
+use crate::batch::pieces_within;
 use crate::builder::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
-use crate::memory_estimate::ProbeBatchSize;
+use crate::memory_estimate::{ProbeBatchSize, RowSize};
+use crate::row_bytes::WidestValues;
 use crate::spill::{Level, Partitioner, Partitions, Sizes};
 use crate::table::SpilledPartitions;
 use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
@@ -34,6 +35,8 @@ pub struct BuildSide {
     probe_batch_size_is_known: bool,
     bytes: usize,
     rows: usize,
+    /// The widest values, if memory is limited.
+    widest: WidestValues,
     /// Of a null-aware join, whether any key was null.
     nulls: bool,
     build_time: Duration,
@@ -70,6 +73,7 @@ impl BuildSide {
             probe_batch_size_is_known: false,
             bytes: 0,
             rows,
+            widest: WidestValues::default(),
             nulls,
             build_time,
         }
@@ -95,7 +99,16 @@ impl BuildSide {
         if batch.num_rows() > 0 {
             let keys = self.spec.keys(self.spec.build_side);
             self.nulls |= self.spec.null_aware && keys.nulls(&batch).is_some();
-            for piece in pieces(&batch, self.context.piece_rows(&batch, self.spec.probers)) {
+            // Of the whole batch first: an error for lack of memory names a limit by it.
+            self.context.add_widest(&batch, &mut self.widest);
+            let threads = self.spec.probers;
+            let rows = self.context.piece_rows(&batch, threads);
+            let bytes = if self.context.pool.limit().is_some() {
+                self.context.piece_bytes(threads)
+            } else {
+                usize::MAX
+            };
+            for piece in pieces_within(&batch, rows, bytes) {
                 self.rows += piece.num_rows();
                 self.update_probe_batch_size(&piece);
                 self.add(piece)?;
@@ -106,14 +119,16 @@ impl BuildSide {
     }
 
     fn update_probe_batch_size(&mut self, batch: &RecordBatch) {
+        let widest = self.widest.row_bytes();
         if !self.probe_batch_size_is_known {
             self.bytes += self.context.bytes_of(batch);
             self.probe_batch_size.rows = self.probe_batch_size.rows.max(batch.num_rows());
-            self.probe_batch_size.row_bytes = self.bytes.div_ceil(self.rows);
+            self.probe_batch_size.row = RowSize { average: self.bytes.div_ceil(self.rows), widest };
         }
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), JoinError> {
+        self.context.stop.check()?;
         if !self.reserve_spilling(&batch)? {
             self.start_partitioning()?;
             self.reserve_spilling(&batch)?;
@@ -179,6 +194,7 @@ impl BuildSide {
         let lent = self.reserve.bytes() - self.sizes.writing_bytes().min(self.reserve.bytes());
         self.reserve.shrink(lent / 2);
         for batch in batches {
+            context.stop.check()?;
             charged.release(&batch);
             partitions.add(&batch)?;
         }
@@ -202,8 +218,8 @@ impl BuildSide {
         }
         let decision = self.reserve_table()?;
         let Self { spec, context, level, sizes, state, reserve, .. } = self;
-        let (probe_batch_size, rows, build_time) =
-            (self.probe_batch_size, self.rows, self.build_time);
+        let (probe_batch_size, rows, build_time, widest) =
+            (self.probe_batch_size, self.rows, self.build_time, self.widest.row_bytes());
         // Below the first level, each partition pair is joined by one thread.
         let probers = if level.is_top() { spec.probers } else { 1 };
         let null_aware_state = context.null_aware_state.clone();
@@ -215,13 +231,19 @@ impl BuildSide {
                 JoinTable::new(builder.finish(decision, null_aware_state)?, context, room, rows)
             }
             State::Partitioned(partitions) => {
-                let prober = probe_batch_size.bytes(spec.batch_rows, partitions.row_bytes())
-                    + probe_batch_size.rows * (Partitioner::ROW_BYTES + probe_batch_size.row_bytes)
+                let build_row = RowSize { average: partitions.row_bytes(), widest };
+                let ProbeBatchSize { rows: piece_rows, row } = probe_batch_size;
+                let piece_bytes = context.piece_bytes(spec.probers).max(row.widest);
+                let prober = probe_batch_size.bytes(context.output_size(&spec), build_row)
+                    + piece_rows * Partitioner::ROW_BYTES
+                    // A piece's rows, and the full keys of them.
+                    + 2 * (piece_rows * row.average).min(piece_bytes).max(row.widest)
                     + sizes.files_bytes();
                 let room = probers * prober + sizes.spare_bytes(context.pool.limit());
                 let mut build = partitions.finish(room, reserve)?;
                 let mut builder = Builder::new(spec, build.memory);
                 for batch in std::mem::take(&mut build.in_memory) {
+                    context.stop.check()?;
                     builder.count(&batch);
                     builder.push(batch)?;
                 }
@@ -248,7 +270,10 @@ impl BuildSide {
         let probers = if self.level.is_top() { self.spec.probers } else { 1 };
         let room = match self.context.pool.limit() {
             Some(_) => {
-                probers * self.probe_batch_size.bytes(self.spec.batch_rows, builder.row_bytes())
+                let widest = self.widest.row_bytes();
+                let build_row = RowSize { average: builder.row_bytes(), widest };
+                let output = self.context.output_size(&self.spec);
+                probers * self.probe_batch_size.bytes(output, build_row)
             }
             None => 0,
         };

@@ -303,22 +303,23 @@ impl Builder {
         let side = self.spec.build_side;
         let mut encoding = self.spec.encoding(decision.kind.clone());
         let reader = self.spec.keys(side);
-        let mut source =
-            KeyedRows { batches: &self.keyed, reader, read_keys: None, rows: self.rows.keyed };
+        let (pages, stop) = (&self.spec.pages, &self.spec.stop);
+        let rows = self.rows.keyed;
+        let mut source = KeyedRows { batches: &self.keyed, reader, read_keys: None, rows, stop };
         let mut store = None;
         if encoding.is_hashed() {
             if self.kept.is_empty() {
                 self.kept = source.read_all(&encoding)?;
             }
             let (keys, full_keys) = std::mem::take(&mut self.kept).into_iter().unzip();
-            store = Some(KeyStore::new(full_keys, &self.spec.pages)?);
+            store = Some(KeyStore::new(full_keys, pages, stop)?);
             source.read_keys = Some(keys);
         }
         let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
         let options = BuildOptions {
             entries: decision.entries,
             threads: if decision.partitioned { self.spec.probers } else { 1 },
-            pages: &self.spec.pages,
+            pages,
             partition_bytes: decision.partitioned.then(|| self.partition_bytes()),
             piece_rows: PIECE_ROWS,
             payload: column,
@@ -329,32 +330,28 @@ impl Builder {
             None => source.build(&options, &mut encoding)?,
         };
         drop(source);
-        let mut batches = self.keyed;
-        batches.append(&mut self.unmatchable);
-        batches.append(&mut self.null);
+        let batches = [self.keyed, self.unmatchable, self.null].concat();
         let (mut table, duplicate_lists, payload, collides) = match built {
-            BuiltTable::Payload(table, payload) => {
-                (table, self.spec.pages.zeroed(0)?, Some(payload), false)
-            }
+            BuiltTable::Payload(table, payload) => (table, pages.zeroed(0)?, Some(payload), false),
             BuiltTable::Rows(mut table, repeats) => {
-                let collides = store.as_ref().is_some_and(|store| repeats.collide(store));
-                let duplicate_lists = repeats.lay_out(&mut table, &self.spec.pages)?;
+                let collides = repeats.collide(store.as_ref(), stop)?;
+                let duplicate_lists = repeats.lay_out(&mut table, pages, stop)?;
                 (table, duplicate_lists, None, collides)
             }
         };
         if let (Some(_), Some(column)) = (&payload, column) {
             kept[column] = false;
         }
-        let mut chunks = Chunks::new(batches, schema, &kept, &self.spec.pages)?;
+        let mut chunks = Chunks::new(batches, schema, &kept, pages, stop)?;
         let payload = match column.filter(|_| payload.is_none() && duplicate_lists.is_empty()) {
             None => payload,
             Some(column) => TablePayload::put(&mut table, chunks.only(column)).inspect(|_| {
                 chunks.forget(column);
             }),
         };
-        let layout = decision.layout;
+        let (hash_table, layout) = (table, decision.layout);
         let data = BuildData {
-            hash_table: table,
+            hash_table,
             duplicate_lists,
             store,
             collides,

@@ -18,6 +18,8 @@ use workahead_machine::pages::Supply;
 use workahead_walks::walk::Row;
 
 use crate::memory::ChargedBuffers;
+use crate::row_bytes::{add_row_bytes, run_bytes, widest_row};
+use crate::{JoinError, StopCheck};
 
 /// Most bytes of one column in a chunk: half the range of 32-bit offsets.
 const COLUMN_BYTES_MAX: usize = 1 << 30;
@@ -34,6 +36,8 @@ pub(crate) struct Chunks {
     columns: Vec<Vec<ArrayRef>>,
     /// First row of each chunk.
     starts: Vec<usize>,
+    /// Bytes of each column's widest value; zero for a column that is not kept.
+    widest: Vec<usize>,
 }
 
 /// Rows to gather.
@@ -57,7 +61,8 @@ impl Chunks {
         schema: &Schema,
         kept: &[bool],
         pages: &Supply,
-    ) -> Result<Self, ArrowError> {
+        stop: &StopCheck,
+    ) -> Result<Self, JoinError> {
         let types: Vec<_> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         let mut starts = Vec::new();
         let mut columns = vec![Vec::new(); types.len()];
@@ -66,7 +71,7 @@ impl Chunks {
             let rows = run.iter().map(RecordBatch::num_rows).sum::<usize>();
             starts.push(start);
             start += rows;
-            join_columns(run, kept, pages, &mut columns)?;
+            join_columns(run, kept, (pages, stop), &mut columns)?;
         }
         if starts.len() > 1 {
             for ((chunks, data_type), _) in
@@ -75,7 +80,38 @@ impl Chunks {
                 chunks.push(new_null_array(data_type, 1));
             }
         }
-        Ok(Self { types, columns, starts })
+        let widest = columns.iter().map(|chunks| {
+            chunks.iter().map(|chunk: &ArrayRef| widest_row(chunk)).max().unwrap_or(0)
+        });
+        let widest = widest.collect();
+        Ok(Self { types, columns, starts, widest })
+    }
+
+    /// Bytes of a column's widest value.
+    pub(crate) fn widest(&self, column: usize) -> usize {
+        self.widest[column]
+    }
+
+    /// Bytes of the widest row, at most.
+    pub(crate) fn widest_row(&self) -> usize {
+        self.widest.iter().sum()
+    }
+
+    /// Adds the bytes of a kept column's values, row by row.
+    pub(crate) fn add_row_bytes(&self, column: usize, rows: &[Row], to: &mut [usize]) {
+        let chunks = &self.columns[column];
+        if let [only] = &chunks[..] {
+            return add_row_bytes(only, rows, to);
+        }
+        for (row, to) in rows.iter().zip(to).filter(|(row, _)| **row != NO_ROW) {
+            let (chunk, row) = self.locate(*row as usize);
+            *to += run_bytes(&chunks[chunk], row..row + 1);
+        }
+    }
+
+    fn locate(&self, row: usize) -> (usize, usize) {
+        let chunk = self.starts.partition_point(|start| *start <= row) - 1;
+        (chunk, row - self.starts[chunk])
     }
 
     /// Rows by number, prepared for [`gather`](Self::gather). [`NO_ROW`] is a row of nulls.
@@ -109,9 +145,7 @@ impl Chunks {
             if row == NO_ROW {
                 return (self.starts.len(), 0);
             }
-            let row = row as usize;
-            let chunk = self.starts.partition_point(|start| *start <= row) - 1;
-            (chunk, row - self.starts[chunk])
+            self.locate(row as usize)
         });
         Rows::Several(located.collect())
     }
@@ -185,7 +219,7 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
 fn joined_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8View | DataType::BinaryView => column.len() * size_of::<u128>(),
-        _ => column.get_array_memory_size(),
+        _ => run_bytes(column, 0..column.len()),
     }
 }
 
@@ -193,9 +227,9 @@ fn joined_bytes(column: &ArrayRef) -> usize {
 fn join_columns(
     run: Vec<RecordBatch>,
     kept: &[bool],
-    pages: &Supply,
+    (pages, stop): (&Supply, &StopCheck),
     to: &mut [Vec<ArrayRef>],
-) -> Result<(), ArrowError> {
+) -> Result<(), JoinError> {
     let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(run.len()); to.len()];
     for batch in run {
         for (column, pieces) in batch.columns().iter().zip(&mut pieces) {
@@ -204,6 +238,7 @@ fn join_columns(
     }
     for ((pieces, chunks), kept) in pieces.into_iter().zip(to).zip(kept) {
         if *kept {
+            stop.check()?;
             let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
             chunks.push(views::in_few_buffers(huge::joined(&arrays, pages)?));
         }

@@ -1,12 +1,14 @@
 //! State shared by all parts of one join: memory, files, null-aware state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 
-use crate::batch::{ROWS_MIN, row_bytes};
-use crate::memory_estimate::sliced_bytes;
+use crate::StopCheck;
+use crate::batch::{batch_bytes_max, row_bytes, rows_min};
+use crate::memory_estimate::{OutputSize, sliced_bytes};
+use crate::row_bytes::WidestValues;
 use crate::spill::SpillCounters;
 use crate::{JoinError, JoinSpec, MemoryError, MemoryPool, Pool, Reservation, SpillDirectory};
 
@@ -17,12 +19,25 @@ const PIECE_SHARE: usize = 16;
 const ROW_BYTES: usize = 128;
 const ROW_TIMES: usize = 4;
 
+/// A limit suffices that is this many times what a step needed: later steps may need more, and some
+/// of the buffers grow with the limit.
+const ENOUGH_TIMES: f64 = 2.0;
+/// Rows of both sides that are held at a time however wide they are: read, compressed, partitioned,
+/// as keys, in an output and in the one before.
+const WIDE_ROWS: usize = 20;
+
 /// Shared by a join and all levels of its partitions.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// Records the peak, within the caller's pool.
     pub(crate) pool: Arc<Pool>,
+    /// The limit of the whole join.
+    limit: Option<usize>,
+    /// What each of the probers may hold at a time of rows as wide as the widest so far.
+    wide_bytes: Arc<AtomicUsize>,
+    probers: usize,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) stop: StopCheck,
     pub(crate) null_aware_state: Arc<NullAwareState>,
     pub(crate) counts: Arc<SpillCounters>,
 }
@@ -31,7 +46,11 @@ impl Context {
     pub(crate) fn new(spec: &JoinSpec) -> Self {
         Self {
             pool: Pool::within(spec.memory.clone(), usize::MAX),
+            limit: spec.memory.limit(),
+            wide_bytes: Arc::default(),
+            probers: spec.probers,
             spill: spec.spill.clone(),
+            stop: spec.stop.clone(),
             null_aware_state: Arc::default(),
             counts: Arc::default(),
         }
@@ -65,13 +84,47 @@ impl Context {
     pub(crate) fn piece_rows(&self, batch: &RecordBatch, threads: usize) -> usize {
         let Some(limit) = self.pool.limit() else { return usize::MAX };
         let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
-        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes)).max(ROWS_MIN)
+        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes))
+            .max(rows_min(row_bytes))
+    }
+
+    /// Most bytes of such a piece, unless it is one row: the average misleads if some are wide.
+    pub(crate) fn piece_bytes(&self, threads: usize) -> usize {
+        batch_bytes_max(self.pool.limit(), threads) / ROW_TIMES
+    }
+
+    /// The size of output batches.
+    pub(crate) fn output_size(&self, spec: &JoinSpec) -> OutputSize {
+        let bytes_max = batch_bytes_max(self.pool.limit(), spec.probers);
+        OutputSize { rows: spec.batch_rows, bytes_max }
+    }
+
+    /// Bytes of a batch's widest row; zero if memory is unlimited and nothing depends on it.
+    pub(crate) fn widest_row(&self, batch: &RecordBatch) -> usize {
+        let mut widest = WidestValues::default();
+        self.add_widest(batch, &mut widest);
+        widest.row_bytes()
+    }
+
+    /// Measures a batch's widest values, if memory is limited.
+    pub(crate) fn add_widest(&self, batch: &RecordBatch, to: &mut WidestValues) {
+        if self.pool.limit().is_some() {
+            to.add(batch);
+            self.wide_bytes.fetch_max(WIDE_ROWS * to.row_bytes(), Ordering::Relaxed);
+        }
     }
 
     /// The error for lack of memory.
     pub(crate) fn short(&self, MemoryError { wanted, used, limit }: MemoryError) -> JoinError {
         match self.spill {
-            Some(_) => JoinError::LimitTooSmall { wanted, used, limit },
+            Some(_) => {
+                let (share, limit) = (limit.max(1), self.limit.unwrap_or(limit));
+                let share_enough = used.saturating_add(wanted) as f64 * ENOUGH_TIMES;
+                let enough = (limit as f64 * share_enough / share as f64) as usize;
+                let wide_bytes = self.wide_bytes.load(Ordering::Relaxed);
+                let enough = enough.max(wide_bytes.saturating_mul(self.probers));
+                JoinError::LimitTooSmall { wanted, used, limit, enough }
+            }
             None => JoinError::Limit(MemoryError { wanted, used, limit }),
         }
     }

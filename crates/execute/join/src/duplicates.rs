@@ -17,9 +17,9 @@ use workahead_machine::pages::{PageBuffer, Supply};
 use workahead_walks::bucket::Group;
 use workahead_walks::walk::{Row, Sink};
 
-use crate::JoinError;
 use crate::hash_table::HashTable;
 use crate::keys::store::KeyStore;
+use crate::{JoinError, StopCheck};
 
 /// Flags, in [`Repeats::first`], a row whose key occurred before.
 const REPEAT: u32 = 1 << 31;
@@ -54,15 +54,27 @@ impl Repeats {
     }
 
     /// Whether a row's key differs from that of its list's first row: their hashes are equal.
-    pub(crate) fn collide(&self, keys: &KeyStore) -> bool {
+    pub(crate) fn collide(
+        &self,
+        keys: Option<&KeyStore>,
+        stop: &StopCheck,
+    ) -> Result<bool, JoinError> {
+        let Some(keys) = keys else { return Ok(false) };
         let first_of = |mark: u32| (mark & REPEAT != 0).then_some(mark & !REPEAT);
-        self.first.iter().enumerate().any(|(row, mark)| {
-            let ahead = self.first.get(row + KEYS_AHEAD).copied().and_then(first_of);
-            if let Some(ahead) = ahead {
-                keys.prefetch(ahead);
-            }
-            first_of(*mark).is_some_and(|first| !keys.equal(first, row as Row))
-        })
+        let mut collide = false;
+        stop.parts(0..self.first.len(), |mut rows| {
+            collide = collide
+                || rows.any(|row| {
+                    let ahead = self.first.get(row + KEYS_AHEAD).copied().and_then(first_of);
+                    if let Some(ahead) = ahead {
+                        keys.prefetch(ahead);
+                    }
+                    let first = first_of(self.first[row]);
+                    first.is_some_and(|first| !keys.equal(first, row as Row))
+                });
+            Ok(())
+        })?;
+        Ok(collide)
     }
 
     /// Lays out the duplicate lists in the order of the table and points the entries at them.
@@ -70,6 +82,7 @@ impl Repeats {
         mut self,
         table: &mut HashTable,
         pages: &Supply,
+        stop: &StopCheck,
     ) -> Result<PageBuffer<Row>, JoinError> {
         if self.count == 0 {
             return Ok(pages.zeroed(0)?);
@@ -91,14 +104,17 @@ impl Repeats {
             start += rows;
             list_entry(rows, start - rows)
         });
-        for row in 0..self.rows {
-            let mark = self.first[row];
-            if mark & REPEAT != 0 {
-                let next = &mut self.first[(mark & !REPEAT) as usize];
-                duplicate_lists[*next as usize] = row as Row;
-                *next += 1;
+        stop.parts(0..self.rows, |rows| {
+            for row in rows {
+                let mark = self.first[row];
+                if mark & REPEAT != 0 {
+                    let next = &mut self.first[(mark & !REPEAT) as usize];
+                    duplicate_lists[*next as usize] = row as Row;
+                    *next += 1;
+                }
             }
-        }
+            Ok(())
+        })?;
         Ok(duplicate_lists)
     }
 }

@@ -133,16 +133,21 @@ pub enum JoinError {
     /// The memory limit is reached although everything is spilled that can be.
     #[error(
         "the memory limit of {limit} bytes is too small even with spilling: {used} bytes are in \
-         use and the next step needs {wanted} more; raise the limit"
+         use and the next step needs {wanted} more; raise the limit to {enough}"
     )]
     LimitTooSmall {
         /// Bytes requested.
         wanted: usize,
-        /// Bytes in use.
+        /// Bytes in use, of a thread's share if it has one.
         used: usize,
         /// The limit.
         limit: usize,
+        /// A limit that suffices unless rows to come are wider.
+        enough: usize,
     },
+    /// The caller's [`StopCheck`](crate::StopCheck) stopped it.
+    #[error("the join was stopped: run it again for its result")]
+    Stopped,
     /// Spilling failed.
     #[error(transparent)]
     Spill(#[from] SpillError),

@@ -54,22 +54,24 @@ struct PartitionQueue {
 /// The partition pair being joined.
 struct CurrentPair {
     join: Box<PartitionJoin>,
-    /// For a restart with more memory, if there may be more and nothing has been output.
+    /// For a restart with more memory, unless something has been output.
     restart: Option<PartitionPair>,
+    /// Whether there may be more memory: it has a share of it.
+    shares: bool,
 }
 
 impl FinalPhase {
     /// Once every prober has ended.
-    pub(crate) fn new(table: &JoinTable) -> Self {
+    pub(crate) fn new(table: &JoinTable) -> Result<Self, JoinError> {
         let spilled = table.spilled.as_ref();
         let in_memory = if spilled.is_some() { table.take_in_memory() } else { table.in_memory() };
         let has_output = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
         let in_memory = in_memory.filter(|in_memory| has_output(in_memory.output_rules.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
-        Self {
+        Ok(Self {
             spec: table.spec.clone(),
             context: table.context.clone(),
-            unmatched_scan: in_memory.map(UnmatchedBuildScan::new),
+            unmatched_scan: in_memory.map(UnmatchedBuildScan::new).transpose()?,
             queue: Arc::new(Mutex::new(PartitionQueue {
                 pairs: pairs.into(),
                 working: 1,
@@ -78,7 +80,7 @@ impl FinalPhase {
             active: true,
             current: None,
             metrics: ProbeMetrics::default(),
-        }
+        })
     }
 
     /// The next output batch.
@@ -101,14 +103,15 @@ impl FinalPhase {
     /// # Errors
     /// As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
+        self.context.stop.check()?;
         if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
         }
         let Some(current) = &mut self.current else { return self.start_next() };
         let progress = match current.join.advance() {
-            Err(JoinError::LimitTooSmall { .. }) if current.restart.is_some() => {
-                let pair = current.restart.take();
-                self.requeue(pair);
+            Err(error @ JoinError::LimitTooSmall { .. }) if current.shares => {
+                let pairs = self.give_up().ok_or(error)?;
+                self.requeue(pairs);
                 return Ok(Progress::Working);
             }
             progress => progress?,
@@ -143,22 +146,52 @@ impl FinalPhase {
         let share = if more { queue.free / queue.working } else { usize::MAX };
         drop(queue);
         let context = self.context.with_share(share);
-        let restart = more.then(|| pair.clone());
+        let restart = Some(pair.clone());
         match PartitionJoin::new(&self.spec, &context, pair) {
-            Ok(join) => self.current = Some(CurrentPair { join: Box::new(join), restart }),
+            Ok(join) => {
+                let join = Box::new(join);
+                self.current = Some(CurrentPair { join, restart, shares: more });
+            }
             Err(JoinError::LimitTooSmall { .. }) if more => self.requeue(restart),
+            Err(error @ JoinError::LimitTooSmall { .. }) => {
+                // A phase of a larger share may give it up.
+                lock(&self.queue).pairs.extend(restart);
+                return Err(error);
+            }
             Err(error) => return Err(error),
         }
         Ok(Progress::Working)
     }
 
-    /// Requeues a pair that didn't fit in a share of the memory, and leaves the share to the other
+    /// The pairs that are left after an error for lack of memory, those of the levels below instead
+    /// of the current one if it has output. `None` if output would be repeated.
+    pub(crate) fn give_up(&mut self) -> Option<Vec<PartitionPair>> {
+        let mut pairs = Vec::new();
+        if let Some(mut current) = self.current.take() {
+            pairs = match current.restart.take() {
+                Some(pair) => vec![pair],
+                None => current.join.give_up()?,
+            };
+            self.metrics = self.metrics.plus(current.join.metrics());
+        }
+        if !self.shares() {
+            pairs.extend(lock(&self.queue).pairs.drain(..));
+        }
+        Some(pairs)
+    }
+
+    /// Whether other threads work on the same queue.
+    fn shares(&self) -> bool {
+        Arc::strong_count(&self.queue) > 1
+    }
+
+    /// Requeues pairs that didn't fit in a share of the memory, and leaves the share to the other
     /// threads; the last thread retries.
-    fn requeue(&mut self, pair: Option<PartitionPair>) {
+    fn requeue(&mut self, pairs: impl IntoIterator<Item = PartitionPair>) {
         // Its memory must be free before other threads see the pair.
         self.current = None;
         let mut queue = lock(&self.queue);
-        queue.pairs.extend(pair);
+        queue.pairs.extend(pairs);
         if queue.working > 1 {
             queue.working -= 1;
             self.active = false;
@@ -190,7 +223,9 @@ impl FinalPhase {
     /// Outputs rows without columns from here on, which cost next to nothing; the unmatched build
     /// scan is only added to the metrics.
     pub(crate) fn count_only(&mut self) -> Result<(), JoinError> {
-        self.metrics.output_rows += self.unmatched_scan.take().map_or(0, UnmatchedBuildScan::count);
+        if let Some(unmatched_scan) = self.unmatched_scan.take() {
+            self.metrics.output_rows += unmatched_scan.count()?;
+        }
         self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }

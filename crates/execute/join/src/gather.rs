@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use arrow_array::builder::BooleanBuilder;
 use arrow_array::{Array, new_null_array};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -14,6 +15,7 @@ use crate::filter::Filter;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::match_generation::{MatchGenerator, Matches};
 use crate::output_columns::ColumnSource;
+use crate::output_size::OutputBound;
 use crate::{JoinError, JoinSpec};
 
 /// Rows of the probe batch to gather.
@@ -45,14 +47,16 @@ impl ProbeRows {
     }
 }
 
-/// Takes the generated matches and gathers their output batch.
+/// Takes generated matches, as many as fit, and gathers their output batch.
 pub(crate) fn output(
     table: &InMemoryBuildSide,
     generator: &mut MatchGenerator,
 ) -> Result<RecordBatch, JoinError> {
     let spec = &table.spec;
-    let rows = generator.out.len();
-    let Matches { run, probe, build, values } = std::mem::take(&mut generator.out);
+    let bound =
+        OutputBound { table, batch: generator.batch.as_ref(), columns: &table.match_sources };
+    let rows = bound.rows_that_fit(&generator.out);
+    let Matches { run, probe, build, values } = generator.out.take_first(rows);
     let payload = table.data.payload.as_ref().map(|payload| payload.array(values)).transpose()?;
     let batch = generator.batch.as_ref().expect("rows are of a batch");
     let marks = spec.join_type.is_mark().then(|| {
@@ -135,8 +139,34 @@ fn batch_of(
     Ok(RecordBatch::try_new_with_options(table.spec.schema(), arrays, &options)?)
 }
 
-/// Evaluates the filter on candidate matches.
+/// Evaluates the filter on candidate matches, on as many at a time as fit.
 pub(crate) fn evaluate_filter(
+    table: &InMemoryBuildSide,
+    condition: &Filter,
+    batch: &RecordBatch,
+    candidates: &Matches,
+) -> Result<BooleanArray, JoinError> {
+    let columns =
+        condition.columns.iter().map(|&(side, column)| ColumnSource::Column(side, column));
+    let columns: Vec<_> = columns.collect();
+    let bound = OutputBound { table, batch: Some(batch), columns: &columns };
+    let all = candidates.len();
+    let rows = bound.rows_that_fit(candidates);
+    if rows == all {
+        return evaluate(table, condition, batch, candidates);
+    }
+    let (probe, build) = (candidates.probe.clone(), candidates.build.clone());
+    let mut left = Matches { probe, build, ..Matches::default() };
+    let mut accepted = BooleanBuilder::with_capacity(all);
+    while left.len() > 0 {
+        table.spec.stop.check()?;
+        let part = left.take_first(bound.rows_that_fit(&left));
+        accepted.append_array(&evaluate(table, condition, batch, &part)?);
+    }
+    Ok(accepted.finish())
+}
+
+fn evaluate(
     table: &InMemoryBuildSide,
     condition: &Filter,
     batch: &RecordBatch,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use workahead_machine::pages::PageBuffer;
 use workahead_walks::walk::Row;
 
+use crate::batch::batch_bytes_max;
 use crate::bloom_filter::SharedBloomFilter;
 use crate::chunks::Chunks;
 use crate::context::NullAwareState;
@@ -14,6 +15,7 @@ use crate::join_type::{OutputRules, SideOutput};
 use crate::keys::KeyEncoding;
 use crate::keys::store::KeyStore;
 use crate::match_bitmap::SharedMatchBitmap;
+use crate::memory_estimate::RowSize;
 use crate::output_columns::ColumnSource;
 use crate::table_payload::TablePayload;
 use crate::{JoinSpec, LayoutChoice, Reservation, Side};
@@ -71,6 +73,8 @@ pub(crate) struct InMemoryBuildSide {
     /// start of each duplicate list.
     pub(crate) match_bitmap: Option<SharedMatchBitmap>,
     pub(crate) null_aware_state: Arc<NullAwareState>,
+    /// Most bytes of a batch that is gathered from it, unless a single row has more.
+    pub(crate) batch_bytes_max: usize,
     payload_bytes: usize,
     /// The charge for all of it.
     pub(crate) memory: Reservation,
@@ -97,6 +101,7 @@ impl InMemoryBuildSide {
             _ => None,
         };
         let payload_bytes = data.chunks.bytes();
+        let batch_bytes_max = batch_bytes_max(memory.pool().limit(), spec.probers);
         Self {
             spec,
             data,
@@ -107,6 +112,7 @@ impl InMemoryBuildSide {
             rows,
             match_bitmap,
             null_aware_state,
+            batch_bytes_max,
             payload_bytes,
             memory,
         }
@@ -142,9 +148,10 @@ impl InMemoryBuildSide {
             + bitmap_bytes
     }
 
-    /// Average bytes of a row.
-    pub(crate) fn row_bytes(&self) -> usize {
-        self.payload_bytes.div_ceil(self.rows.all().max(1))
+    /// Bytes of a row.
+    pub(crate) fn row_size(&self) -> RowSize {
+        let average = self.payload_bytes.div_ceil(self.rows.all().max(1));
+        RowSize { average, widest: self.data.chunks.widest_row() }
     }
 
     /// Bytes in total.

@@ -10,7 +10,7 @@ use crate::keys;
 use crate::output_columns::OutputColumns;
 use crate::spec::JoinSpec;
 use crate::{Caches, Filter, JoinError, JoinType, MemoryPool, NullEquality, Pool, TableLayout};
-use crate::{Side, SpillDirectory};
+use crate::{Side, SpillDirectory, StopCheck};
 
 /// A hash join of two inputs where their keys are equal.
 ///
@@ -65,6 +65,7 @@ impl HashJoin {
             pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
             spill: None,
+            stop: StopCheck::default(),
             probers: 1,
             hash_mask: u64::MAX,
         };
@@ -223,6 +224,13 @@ impl HashJoin {
     #[must_use]
     pub fn with_spill(mut self, directory: Arc<SpillDirectory>) -> Self {
         self.spec.spill = Some(directory);
+        self
+    }
+
+    /// Ends building, probing and spilling with [`JoinError::Stopped`] when the caller wants it.
+    #[must_use]
+    pub fn with_stop_check(mut self, stop: StopCheck) -> Self {
+        self.spec.stop = stop;
         self
     }
 }

@@ -57,6 +57,11 @@ impl Lookup {
         }
     }
 
+    /// The number of keys that were looked up.
+    pub(crate) fn position(&self) -> usize {
+        self.next
+    }
+
     /// Whether all keys were looked up.
     pub(crate) fn is_drained(&self) -> bool {
         self.next == self.keys

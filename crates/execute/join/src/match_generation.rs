@@ -41,9 +41,22 @@ const HITS_ENOUGH: usize = VECTOR / 2;
 const FEW_HIT: usize = 2;
 /// Lookups of a batch whose cache lines are sampled: too few to cost anything.
 const LINES_SAMPLED: usize = 64;
+/// Keys and candidates of a step, about: some milliseconds, with an expensive filter some tens.
+const STEP_ROWS: usize = 1 << 16;
 /// Whether matches are still candidates for the residual predicate, or proven.
 const UNPROVEN: bool = true;
 const PROVEN: bool = false;
+
+/// Result of a bounded step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There are matches for an output.
+    Matches,
+    /// More steps are needed.
+    Working,
+    /// The batch is finished, and all of its matches were taken.
+    Done,
+}
 
 /// Generates the matches of one batch after the other.
 pub(crate) struct MatchGenerator {
@@ -121,6 +134,7 @@ impl MatchGenerator {
         self.lookup.start(self.keys.values().len());
         (self.drained, self.matches_complete, self.done) = (false, false, false);
         self.hits.clear();
+        self.out.clear();
         self.pending.clear();
         (self.next_hit, self.rows_done, self.merged, self.next_row) = (0, 0, 0, 0);
         if self.tracks_probe_rows(table) {
@@ -143,23 +157,31 @@ impl MatchGenerator {
                 && !Self::interleaves_unmatched(table))
     }
 
-    /// Fills `out` with up to an output batch. False if the probe batch is finished and nothing is
-    /// left.
-    pub(crate) fn fill(&mut self, table: &InMemoryBuildSide) -> Result<bool, JoinError> {
-        self.out.clear();
+    /// Adds up to an output batch to `out`, from which the caller takes it.
+    pub(crate) fn fill(&mut self, table: &InMemoryBuildSide) -> Result<Step, JoinError> {
+        if !self.out.run.is_empty() {
+            // The rest of a run, to which nothing can be added.
+            return Ok(Step::Matches);
+        }
         let room = table.spec.batch_rows;
         // The rest of a filtered chunk is not worth evaluating another one.
         let enough = if table.has_residual_predicate() { room.div_ceil(2) } else { room };
+        let mut work = 0;
         while !self.done && self.out.len() < enough {
+            if work >= STEP_ROWS {
+                return Ok(Step::Working);
+            }
             let start = Instant::now();
             if Self::interleaves_unmatched(table) && self.merged < self.pending.len() {
                 self.merge(room);
             } else if self.next_hit < self.hits.len() {
-                self.generate(table)?;
+                work += self.generate(table)?;
             } else if !self.drained {
+                let before = self.lookup.position();
                 if !self.match_vector(table) && !self.generate_vector(table, room) {
                     self.look_up(table);
                 }
+                work += self.lookup.position() - before;
                 self.metrics.lookup_time += start.elapsed();
                 continue;
             } else {
@@ -167,19 +189,22 @@ impl MatchGenerator {
             }
             self.metrics.gather_time += start.elapsed();
         }
-        if self.out.len() == 0 {
-            self.batch = None;
-            self.keys.release_borrowed();
+        if self.out.len() > 0 {
+            return Ok(Step::Matches);
         }
-        Ok(self.out.len() > 0)
+        self.batch = None;
+        self.keys.release_borrowed();
+        Ok(Step::Done)
     }
 
-    /// Counts the output rows of the batch without generating them.
+    /// Counts output rows of the batch without gathering them: a step of them if they must be
+    /// generated, else all.
     pub(crate) fn count(&mut self, table: &InMemoryBuildSide) -> Result<u64, JoinError> {
         let mut rows = 0;
         if table.has_residual_predicate() || table.spec.null_aware {
-            while self.fill(table)? {
-                rows += self.out.len() as u64;
+            if self.fill(table)? == Step::Matches {
+                rows = self.out.len() as u64;
+                self.out.clear();
             }
         } else {
             let start = Instant::now();
@@ -221,7 +246,8 @@ impl MatchGenerator {
         // The steps that follow have a fixed cost: with few hits, several lookups precede one of
         // them.
         self.drained = false;
-        while !self.drained && self.hits.len() < HITS_ENOUGH {
+        let end = self.lookup.position() + STEP_ROWS;
+        while !self.drained && self.hits.len() < HITS_ENOUGH && self.lookup.position() < end {
             self.lookup.hits(&table.data.hash_table, self.keys.values(), &mut self.hits);
             self.drained = self.lookup.is_drained();
         }
@@ -240,27 +266,29 @@ impl MatchGenerator {
         }
     }
 
-    /// Generates the matches of hits.
-    fn generate(&mut self, table: &InMemoryBuildSide) -> Result<(), JoinError> {
+    /// Generates the matches of hits. Returns the number of candidates.
+    fn generate(&mut self, table: &InMemoryBuildSide) -> Result<usize, JoinError> {
         let (outputs_matches, has_residual_predicate) =
             (table.output_rules.matches, table.has_residual_predicate());
         if !outputs_matches && !has_residual_predicate {
             self.next_hit = self.hits.len();
-            return Ok(());
+            return Ok(0);
         }
         let room = table.spec.batch_rows;
         if !has_residual_predicate && !Self::interleaves_unmatched(table) {
             let mut out = std::mem::take(&mut self.out);
             self.expand::<PROVEN>(table, &mut out, room);
             self.out = out;
-            return Ok(());
+            return Ok(0);
         }
         let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
         self.merged = 0;
+        let mut candidates = 0;
         let room = if Self::interleaves_unmatched(table) { room } else { room - self.out.len() };
         if has_residual_predicate {
             self.expand::<UNPROVEN>(table, &mut pending, room);
+            candidates = pending.len();
             self.apply_residual_predicate(table, &mut pending)?;
         } else {
             self.expand::<PROVEN>(table, &mut pending, room);
@@ -271,6 +299,6 @@ impl MatchGenerator {
             self.out.append(&mut pending);
         }
         self.pending = pending;
-        Ok(())
+        Ok(candidates)
     }
 }

@@ -27,20 +27,38 @@ const PROBE_ROW_BYTES: usize = 48;
 /// Bytes of a match, from lookup to output.
 const MATCH_BYTES: usize = 24;
 
+/// Bytes of the rows of one side.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowSize {
+    pub(crate) average: usize,
+    /// Of the widest row; zero if it is not known.
+    pub(crate) widest: usize,
+}
+
+/// Size of an output batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputSize {
+    pub(crate) rows: usize,
+    /// Most bytes, unless a single row has more.
+    pub(crate) bytes_max: usize,
+}
+
 /// Size of a probe batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProbeBatchSize {
     pub(crate) rows: usize,
-    pub(crate) row_bytes: usize,
+    pub(crate) row: RowSize,
 }
 
 impl ProbeBatchSize {
-    /// Memory of a prober of such batches, given the rows of an output batch and the bytes of a
-    /// build row.
-    pub(crate) fn bytes(self, batch_rows: usize, build_row_bytes: usize) -> usize {
+    /// Memory of a prober of such batches, given the size of an output batch and of a build row.
+    pub(crate) fn bytes(self, output: OutputSize, build: RowSize) -> usize {
+        let OutputSize { rows, bytes_max } = output;
+        let average = rows.saturating_mul(build.average + self.row.average);
+        let most = bytes_max.max(build.average + self.row.average);
+        let output_bytes = average.min(most).max(build.widest + self.row.widest);
         // An output, and the one it is coalesced into.
-        let output_row_bytes = MATCH_BYTES + 2 * (build_row_bytes + self.row_bytes);
-        PROBER_BYTES + self.rows * PROBE_ROW_BYTES + batch_rows * output_row_bytes
+        PROBER_BYTES + self.rows * PROBE_ROW_BYTES + rows * MATCH_BYTES + 2 * output_bytes
     }
 }
 

@@ -53,16 +53,18 @@ impl ProbePhase {
         &mut self,
         next_batch: impl FnOnce() -> Result<Poll<Option<RecordBatch>>, E>,
     ) -> Result<Progress, E> {
-        if self.mode == OutputMode::Rows
-            && let Some(output) = self.prober.next_output()?
-        {
-            return Ok(Progress::Output(output));
+        match self.mode {
+            OutputMode::Rows => match self.prober.advance()? {
+                Progress::Done => {}
+                progress => return Ok(progress),
+            },
+            OutputMode::Count if self.prober.count_step()?.is_some() => {
+                return Ok(Progress::Working);
+            }
+            OutputMode::Count => {}
         }
         if let Some(piece) = self.pieces.pop() {
-            match self.mode {
-                OutputMode::Rows => self.prober.start(vec![piece])?,
-                OutputMode::Count => drop(self.prober.count_pieces(vec![piece])?),
-            }
+            self.prober.start(vec![piece])?;
             return Ok(Progress::Working);
         }
         match self.input {

@@ -3,10 +3,11 @@
 use workahead_walks::bucket::{Load, Table};
 use workahead_walks::perfect_hash;
 
+use crate::batch::batch_bytes_max;
 use crate::bloom_filter::SharedBloomFilter;
 use crate::join_type::SideOutput;
 use crate::keys::EncodingKind;
-use crate::memory_estimate::{MemoryEstimate, ProbeBatchSize, WORD_BYTES};
+use crate::memory_estimate::{MemoryEstimate, OutputSize, ProbeBatchSize, RowSize, WORD_BYTES};
 use crate::table_layout::NO_INTEGERS;
 use crate::{JoinSpec, LayoutChoice, Side, TableLayout};
 
@@ -89,8 +90,10 @@ impl JoinSpec {
         let buckets = || Table::bytes_for(estimate.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
         estimate.table_bytes = dense.unwrap_or(0);
-        let prober =
-            ProbeBatchSize { rows: PROBE_BATCH_ROWS, row_bytes }.bytes(self.batch_rows, row_bytes);
+        let row = RowSize { average: row_bytes, widest: 0 };
+        let bytes_max = batch_bytes_max(self.memory.limit(), self.probers);
+        let output = OutputSize { rows: self.batch_rows, bytes_max };
+        let prober = ProbeBatchSize { rows: PROBE_BATCH_ROWS, row }.bytes(output, row);
         let peak_bytes = payload_bytes + estimate.bytes() + self.probers * prober;
         let mut layout_choice = planned.unless_hashed(hashed);
         if let (TableLayout::Buckets, false, Some(hits)) =

@@ -13,19 +13,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use arrow_select::coalesce::BatchCoalescer;
 
-use crate::batch::pieces;
+use crate::batch::pieces_within;
+use crate::coalescer::Coalescer;
 use crate::gather;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
-use crate::match_generation::MatchGenerator;
-use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize};
+use crate::match_generation::{MatchGenerator, Step};
+use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize, RowSize};
 use crate::spill::ProbeFiles;
-use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Reservation};
-
-/// Outputs of less than this part of a batch are coalesced.
-const FEW: usize = 4;
+use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Progress, Reservation};
 
 /// Joins probe batches with a table. One for each thread.
 pub struct Prober {
@@ -35,7 +32,7 @@ pub struct Prober {
     generator: MatchGenerator,
     /// The remaining pieces of the current batch, the last one first.
     pieces: Vec<RecordBatch>,
-    outputs: BatchCoalescer,
+    outputs: Coalescer,
     /// Writes probe rows of spilled partitions.
     files: Option<ProbeFiles>,
     memory: Reservation,
@@ -49,8 +46,7 @@ impl Prober {
     #[must_use]
     pub fn new(table: Arc<JoinTable>) -> Self {
         let spec = table.spec();
-        let outputs = BatchCoalescer::new(spec.schema(), spec.batch_rows)
-            .with_biggest_coalesce_batch_size(Some(spec.batch_rows / FEW));
+        let outputs = Coalescer::new(spec);
         let in_memory = table.in_memory();
         assert!(in_memory.is_some(), "a table that spills is freed when its probers have ended");
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
@@ -90,7 +86,11 @@ impl Prober {
         // Matched rows are tracked by their position in the batch.
         let whole = in_memory.output_rules.probe == SideOutput::Tracked;
         let rows = if whole { rows_max } else { rows_max.min(self.table.piece_rows(batch)) };
-        let mut pieces: Vec<_> = pieces(batch, rows).collect();
+        let bytes = match whole {
+            true => usize::MAX,
+            false => self.table.context.piece_bytes(spec.probers),
+        };
+        let mut pieces: Vec<_> = pieces_within(batch, rows, bytes).collect();
         pieces.reverse();
         Ok(pieces)
     }
@@ -106,35 +106,36 @@ impl Prober {
         self.generator.batch.is_none() && self.pieces.is_empty()
     }
 
-    /// Starts the next piece with rows for the in-memory table. False if there is none.
+    /// Starts the next piece, unless all of its rows are spilled. False if there is none.
     fn start_piece(&mut self) -> Result<bool, JoinError> {
         let Some(in_memory) = &self.in_memory else { return Ok(false) };
-        while let Some(batch) = self.pieces.pop() {
-            let bytes = self.bytes_for(in_memory, &batch);
-            self.table.charge(&mut self.memory, bytes)?;
-            let batch = match &mut self.files {
-                None => Some(batch),
-                Some(files) => {
-                    let start = Instant::now();
-                    let rest = files.partition(batch)?;
-                    self.generator.metrics.spill_time += start.elapsed();
-                    rest
-                }
-            };
-            if let Some(batch) = batch {
-                self.generator.start(in_memory, batch)?;
-                return Ok(true);
+        let Some(batch) = self.pieces.pop() else { return Ok(false) };
+        let bytes = self.bytes_for(in_memory, &batch);
+        self.table.charge(&mut self.memory, bytes)?;
+        let batch = match &mut self.files {
+            None => Some(batch),
+            Some(files) => {
+                let start = Instant::now();
+                let rest = files.partition(batch)?;
+                self.generator.metrics.spill_time += start.elapsed();
+                rest
             }
+        };
+        if let Some(batch) = batch {
+            self.generator.start(in_memory, batch)?;
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// Bytes of a batch and its outputs, with build rows of average size.
     fn bytes_for(&self, in_memory: &InMemoryBuildSide, batch: &RecordBatch) -> usize {
         let (rows, bytes) = (batch.num_rows(), self.table.context.bytes_of(batch));
-        let probed = ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) };
+        let context = &self.table.context;
+        let average = bytes.div_ceil(rows.max(1));
+        let row = RowSize { average, widest: context.widest_row(batch) };
+        let probed = ProbeBatchSize { rows, row };
         let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        probed.bytes(in_memory.spec.batch_rows, in_memory.row_bytes()) + routed
+        probed.bytes(context.output_size(&in_memory.spec), in_memory.row_size()) + routed
     }
 
     /// The next output batch, `None` if the probe batch is finished. Small outputs are held back
@@ -144,27 +145,52 @@ impl Prober {
     /// If an output array can't be made, or a filter fails.
     pub fn next_output(&mut self) -> Result<Option<RecordBatch>, JoinError> {
         loop {
-            if let Some(output) = self.outputs.next_completed_batch() {
-                return Ok(Some(output));
+            match self.advance()? {
+                Progress::Output(output) => return Ok(Some(output)),
+                Progress::Working => {}
+                Progress::Done => return Ok(None),
             }
-            let Some(in_memory) = &self.in_memory else { return Ok(None) };
-            if self.generator.batch.is_none() || !self.generator.fill(in_memory)? {
-                if self.start_piece()? {
-                    continue;
-                }
-                return Ok(None);
-            }
-            let start = Instant::now();
-            let output = gather::output(in_memory, &mut self.generator)?;
-            let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
-            self.table.charge(&mut self.memory, bytes)?;
-            if output.num_rows() > self.table.spec().batch_rows / FEW {
-                // Large outputs aren't copied just to coalesce them with a few rows before.
-                self.outputs.finish_buffered_batch()?;
-            }
-            self.outputs.push_batch(output)?;
-            self.generator.metrics.gather_time += start.elapsed();
         }
+    }
+
+    /// Does a bounded step: returns an output, or generates matches. [`Progress::Done`] if the
+    /// probe batch is finished. A key with very many rows and a filter that rejects them takes very
+    /// many steps without an output.
+    ///
+    /// # Errors
+    /// As [`next_output`](Self::next_output), and if the join's caller
+    /// [stops](crate::HashJoin::with_stop_check) it.
+    pub fn advance(&mut self) -> Result<Progress, JoinError> {
+        self.table.context.stop.check()?;
+        loop {
+            if let Some(output) = self.outputs.next() {
+                return Ok(Progress::Output(output));
+            }
+            let Some(in_memory) = &self.in_memory else { return Ok(Progress::Done) };
+            let step = match self.generator.batch {
+                Some(_) => self.generator.fill(in_memory)?,
+                None => Step::Done,
+            };
+            match step {
+                Step::Matches => self.gather()?,
+                Step::Working => return Ok(Progress::Working),
+                Step::Done if self.start_piece()? => return Ok(Progress::Working),
+                Step::Done => return Ok(Progress::Done),
+            }
+        }
+    }
+
+    /// Gathers the generated matches.
+    fn gather(&mut self) -> Result<(), JoinError> {
+        let Some(in_memory) = &self.in_memory else { return Ok(()) };
+        let start = Instant::now();
+        let output = gather::output(in_memory, &mut self.generator)?;
+        let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
+        self.table.charge(&mut self.memory, bytes)?;
+        let bytes_max = in_memory.batch_bytes_max;
+        self.outputs.push(output, bytes_max)?;
+        self.generator.metrics.gather_time += start.elapsed();
+        Ok(())
     }
 
     /// Ends the probe input: [`next_output`](Self::next_output) then returns the outputs held back.
@@ -180,7 +206,7 @@ impl Prober {
     pub fn end(&mut self) -> Result<Option<FinalPhase>, JoinError> {
         assert!(self.is_idle(), "the previous batch still has output");
         let in_memory = self.in_memory.take().expect("a prober ends once");
-        self.outputs.finish_buffered_batch()?;
+        self.outputs.finish()?;
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
             let start = Instant::now();
             spilled.add(files.finish()?);
@@ -196,7 +222,8 @@ impl Prober {
         let bytes = PROBER_BYTES.max(self.memory.bytes() / 2);
         self.memory.resize(bytes.min(self.memory.bytes())).expect("it does not grow");
         let last = self.table.end_prober();
-        Ok((last && (is_output || self.table.spills())).then(|| FinalPhase::new(&self.table)))
+        let has_phase = last && (is_output || self.table.spills());
+        has_phase.then(|| FinalPhase::new(&self.table)).transpose()
     }
 
     /// Joins a batch only to count its output rows: nothing is gathered. Rows of spilled partitions
@@ -209,18 +236,22 @@ impl Prober {
     /// As [`probe`](Self::probe).
     pub fn count(&mut self, batch: &RecordBatch) -> Result<u64, JoinError> {
         let pieces = self.accept(batch, usize::MAX)?;
-        self.count_pieces(pieces)
-    }
-
-    /// The same for pieces of an [accepted](Self::accept) batch.
-    pub(crate) fn count_pieces(&mut self, pieces: Vec<RecordBatch>) -> Result<u64, JoinError> {
         self.start(pieces)?;
         let mut rows = 0;
-        while let (Some(in_memory), true) = (&self.in_memory, self.generator.batch.is_some()) {
-            rows += self.generator.count(in_memory)?;
-            self.start_piece()?;
+        while let Some(counted) = self.count_step()? {
+            rows += counted;
         }
         Ok(rows)
+    }
+
+    /// The same in bounded steps, for an [accepted](Self::accept) batch that was started. `None` if
+    /// it is finished.
+    pub(crate) fn count_step(&mut self) -> Result<Option<u64>, JoinError> {
+        self.table.context.stop.check()?;
+        match (&self.in_memory, &self.generator.batch) {
+            (Some(in_memory), Some(_)) => self.generator.count(in_memory).map(Some),
+            _ => Ok(self.start_piece()?.then_some(0)),
+        }
     }
 
     /// Whether a row of the last batch has a match, if the join tracks that.

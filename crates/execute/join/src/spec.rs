@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Supply;
 
-use crate::SpillDirectory;
 use crate::join_type::{OutputRules, SideOutput};
 use crate::keys::{EncodingKind, KeyEncoding, Reader};
 use crate::output_columns::{ColumnSource, OutputColumns};
 use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
+use crate::{SpillDirectory, StopCheck};
 
 /// The specification of a join, created by [`HashJoin`](crate::HashJoin) and read by all of its
 /// parts.
@@ -34,6 +34,7 @@ pub struct JoinSpec {
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
+    pub(crate) stop: StopCheck,
     pub(crate) probers: usize,
     /// All bits, except in tests of hash collisions.
     pub(crate) hash_mask: u64,

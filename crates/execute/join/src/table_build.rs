@@ -20,12 +20,12 @@ use workahead_walks::walk::{Row, Sink};
 pub(crate) use dense::Span;
 use threads::on_threads;
 
-use crate::JoinError;
 use crate::duplicates::Repeats;
 use crate::hash_table::HashTable;
 use crate::keys::store::FullKeys;
 use crate::keys::{KeyEncoding, NormalizedKeys, Reader};
 use crate::table_payload::TablePayload;
+use crate::{JoinError, StopCheck};
 
 /// How often a crowded table is rebuilt with another salt. Once is enough unless the keys were
 /// chosen against this very hash.
@@ -45,6 +45,7 @@ pub(crate) struct KeyedRows<'a> {
     /// The batches' normalized keys, if they are not read again.
     pub(crate) read_keys: Option<Vec<Vec<u64>>>,
     pub(crate) rows: usize,
+    pub(crate) stop: &'a StopCheck,
 }
 
 /// Options of a table build.
@@ -239,6 +240,7 @@ impl KeyedRows<'_> {
     ) -> Result<T, JoinError> {
         let (mut batch_keys, mut mixed) = (NormalizedKeys::default(), Vec::new());
         pieces.into_iter().try_fold(start, |so_far, piece| {
+            self.stop.check()?;
             let Piece { batch, rows, .. } = piece;
             let keys = match &self.read_keys {
                 Some(read_keys) => encoding.salted(&read_keys[*batch][rows.clone()], &mut mixed),
@@ -258,6 +260,7 @@ impl KeyedRows<'_> {
         encoding: &KeyEncoding,
     ) -> Result<Vec<(Vec<u64>, FullKeys)>, JoinError> {
         let read = |batch| {
+            self.stop.check()?;
             let mut keys = NormalizedKeys::default();
             self.reader.read(encoding, batch, &mut keys)?;
             Ok(keys.take())

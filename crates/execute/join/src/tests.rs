@@ -6,6 +6,7 @@ mod every_join;
 mod inputs;
 mod kinds;
 mod spilled;
+mod wide;
 mod work_sharing;
 
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use workahead_join::{HashJoin, JoinError, JoinTable, JoinType, TableLayout, limited_batch_rows};
 
 use super::format::Format;
-use super::input::Input;
+use super::input::{BatchSize, Input};
 use super::output::Output;
 use super::probe_worker::ProbeWorker;
 use super::random_line_limit::MachineLimits;
@@ -23,9 +23,17 @@ use crate::progress;
 /// Rows of a batch of the build side: few batches to concatenate later.
 const BUILD_BATCH_ROWS: usize = 1 << 16;
 
+/// Bytes of a batch that is read: at most, as nothing is gained by more, and at least.
+const READ_BYTES_MAX: usize = 64 << 20;
+const READ_BYTES_MIN: usize = 64 << 10;
+/// The batches of all threads are this fraction (1/32) of the memory limit.
+const READ_SHARE: usize = 32;
+
 /// A thread's row group of the output is this fraction of the memory limit (1/24), at least 64 KiB.
 const GROUP_SHARE: usize = 24;
 const GROUP_BYTES_MIN: usize = 64 << 10;
+/// And at most this without a limit: half a million rows of a megabyte fit no memory.
+const GROUP_BYTES_MAX: usize = 1 << 30;
 /// This fraction (1/5) is left to the allocator's overhead: the process is to stay within 1.5 times
 /// the limit.
 const HEAP_SHARE: usize = 5;
@@ -82,7 +90,8 @@ impl Execution<'_> {
         phases.read = building.elapsed().saturating_sub(phases.build);
 
         bar.set_message("probe");
-        let units = Units::new(probe, self.threads.get(), join.probe_batch_rows(), watch)?;
+        let units =
+            Units::new(probe, self.threads.get(), self.batch_size(join.probe_batch_rows()), watch)?;
         let workers = units.threads();
         let group_bytes = self.group_bytes();
         let worker = |_| ProbeWorker::new(units.cursor(), output.as_ref(), group_bytes, watch);
@@ -109,17 +118,25 @@ impl Execution<'_> {
         Ok(report.with_probe(probe, workers, limits))
     }
 
+    /// Size of the batches that are read.
+    fn batch_size(&self, rows: usize) -> BatchSize {
+        let share = |limit: usize| limit / READ_SHARE / self.threads;
+        let bytes = self.budget.limit().map_or(READ_BYTES_MAX, share);
+        BatchSize { rows, bytes: bytes.clamp(READ_BYTES_MIN, READ_BYTES_MAX) }
+    }
+
     /// Bytes at which a row group of the output is complete.
     fn group_bytes(&self) -> usize {
         let share = |limit: usize| (limit / GROUP_SHARE / self.threads).max(GROUP_BYTES_MIN);
-        self.budget.limit().map_or(usize::MAX, share)
+        self.budget.limit().map_or(GROUP_BYTES_MAX, share)
     }
 
     /// Reads a file by all threads into the build side.
     fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
         // The memory estimate assumes batches of this length.
         let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited_batch_rows);
-        let units = Units::new(input, self.threads.get(), batch_rows, watch)?;
+        let size = self.batch_size(batch_rows);
+        let units = Units::new(input, self.threads.get(), size, watch)?;
         let side = Mutex::new(join.build());
         let read = || {
             let mut cursor = units.cursor();

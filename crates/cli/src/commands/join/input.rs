@@ -1,6 +1,8 @@
 //! An input file of the join: its schema and size, before any row is read.
 
+mod csv;
 mod guarded;
+mod interruptible;
 mod ipc;
 mod parquet;
 mod records;
@@ -37,12 +39,20 @@ pub(crate) struct Bounds {
     pub(crate) record_bytes: usize,
 }
 
+/// The size of the batches that are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchSize {
+    pub(crate) rows: usize,
+    /// About, if rows are so wide that these are fewer.
+    pub(crate) bytes: usize,
+}
+
 /// How files are opened.
 pub(crate) struct Opening<'a> {
     pub(crate) bounds: Bounds,
     /// Where a copy of what can be read only once is put.
     pub(crate) memory: &'a Memory,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) interrupted: &'static AtomicBool,
 }
 
 /// An open file, and the columns to read.
@@ -82,7 +92,7 @@ impl Input {
             Format::Parquet => {
                 ParquetInput::open(file, opening.bounds.batch_bytes).map(Kind::Parquet)
             }
-            _ => StreamedInput::open(file, format, opening.bounds).map(Kind::Streamed),
+            _ => StreamedInput::open(file, format, opening).map(Kind::Streamed),
         });
         let kind = kind.map_err(|error| damaged(path, format, error))?;
         Ok(Self { path: path.to_owned(), format, bytes, kind, copy })
@@ -213,18 +223,18 @@ impl Input {
         }
     }
 
-    /// Reads a part of a file with row groups, in batches of at most `batch_rows`.
-    pub(crate) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Option<Part>> {
+    /// Reads a part of a file with row groups.
+    pub(crate) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Option<Part>> {
         let Kind::Parquet(input) = &self.kind else { return Ok(None) };
-        let part = guarded(|| input.read(unit, batch_rows));
+        let part = guarded(|| input.read(unit, size));
         part.map(Some).map_err(|error| self.damaged(error))
     }
 
     /// Reads a file without row groups from start to end.
-    pub(crate) fn read_all(&self, batch_rows: usize) -> anyhow::Result<Option<Batches>> {
+    pub(crate) fn read_all(&self, size: BatchSize) -> anyhow::Result<Option<Batches>> {
         let Kind::Streamed(input) = &self.kind else { return Ok(None) };
         let file = self.reopen()?;
-        let batches = guarded(|| Ok(input.read(file, batch_rows)?));
+        let batches = guarded(|| Ok(input.read(file, size)?));
         batches.map(Some).map_err(|error| self.damaged(error))
     }
 

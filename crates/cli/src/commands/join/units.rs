@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use indicatif::ProgressBar;
 
-use super::input::{Batches, Input, Part, guarded};
+use super::input::{BatchSize, Batches, Input, Part, guarded};
 use crate::interrupt::Interrupted;
 
 /// Rows of a part, at least: each part opens the file and decodes its dictionaries anew.
@@ -31,7 +31,7 @@ pub(crate) struct Units<'a> {
     /// The batches of a file without row groups, until its end.
     stream: Option<Mutex<Option<Batches>>>,
     threads: usize,
-    batch_rows: usize,
+    size: BatchSize,
     watch: Watch<'a>,
 }
 
@@ -52,14 +52,14 @@ impl<'a> Units<'a> {
     pub(crate) fn new(
         input: &'a Input,
         threads: usize,
-        batch_rows: usize,
+        size: BatchSize,
         watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
-        let stream = input.read_all(batch_rows)?.map(|batches| Mutex::new(Some(batches)));
+        let stream = input.read_all(size)?.map(|batches| Mutex::new(Some(batches)));
         let row_groups = input.row_groups().unwrap_or_default();
         let units = cut(row_groups.into_iter(), threads * UNITS_PER_THREAD);
         let next = AtomicUsize::new(0);
-        Ok(Self { input, units, next, stream, threads, batch_rows, watch })
+        Ok(Self { input, units, next, stream, threads, size, watch })
     }
 
     /// The number of threads that have work.
@@ -108,7 +108,7 @@ impl Cursor<'_> {
     }
 
     fn read(&mut self) -> anyhow::Result<Option<RecordBatch>> {
-        let Units { input, units, next, stream, batch_rows, watch, .. } = self.units;
+        let Units { input, units, next, stream, size, watch, .. } = self.units;
         loop {
             watch.check()?;
             if let Some(stream) = stream {
@@ -123,7 +123,7 @@ impl Cursor<'_> {
             }
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(unit) = units.get(at) else { return Ok(None) };
-            self.reading = input.read(unit.clone(), *batch_rows)?;
+            self.reading = input.read(unit.clone(), *size)?;
         }
     }
 }

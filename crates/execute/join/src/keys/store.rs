@@ -3,13 +3,14 @@
 //! The words of a key are contiguous, so comparing costs one miss; long strings lie in a separate
 //! buffer, which costs another.
 
-use workahead_machine::pages::{AllocationError, PageBuffer, Supply};
+use workahead_machine::pages::{PageBuffer, Supply};
 use workahead_walks::memory::{Memory, Prefetching, ToL1};
 use workahead_walks::place::{Intent, Place};
 use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
 use super::bytes;
+use crate::{JoinError, StopCheck};
 
 /// Full keys row by row.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +46,11 @@ pub(crate) struct KeyStore {
 
 impl KeyStore {
     /// Concatenates the keys of all batches.
-    pub(crate) fn new(batches: Vec<FullKeys>, pages: &Supply) -> Result<Self, AllocationError> {
+    pub(crate) fn new(
+        batches: Vec<FullKeys>,
+        pages: &Supply,
+        stop: &StopCheck,
+    ) -> Result<Self, JoinError> {
         let (width, bytes) = batches.first().map_or((1, false), |first| (first.width, first.bytes));
         let total = batches.iter().map(|batch| batch.words.len()).sum();
         let long_bytes = batches.iter().map(|batch| batch.long.len()).sum();
@@ -53,6 +58,7 @@ impl KeyStore {
         let mut long = Vec::with_capacity(long_bytes);
         let mut rest = &mut words[..];
         for batch in batches {
+            stop.check()?;
             let (to, behind) = rest.split_at_mut(batch.words.len());
             to.copy_from_slice(&batch.words);
             if !batch.long.is_empty() {

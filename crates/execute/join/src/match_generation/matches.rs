@@ -20,7 +20,24 @@ pub(crate) struct Matches {
 
 impl Matches {
     pub(crate) fn len(&self) -> usize {
-        self.run.len() + self.probe.len()
+        if self.run.is_empty() { self.probe.len().max(self.build.len()) } else { self.run.len() }
+    }
+
+    /// Takes the first `rows` matches.
+    pub(crate) fn take_first(&mut self, rows: usize) -> Self {
+        if rows == self.len() {
+            return std::mem::take(self);
+        }
+        let mut first = Self::default();
+        if self.run.is_empty() {
+            first.probe = take_first(&mut self.probe, rows);
+        } else {
+            let end = self.run.start + rows as Row;
+            (first.run, self.run.start) = (self.run.start..end, end);
+        }
+        first.build = take_first(&mut self.build, rows);
+        first.values = take_first(&mut self.values, rows);
+        first
     }
 
     pub(super) fn clear(&mut self) {
@@ -73,4 +90,10 @@ impl Matches {
         self.probe.truncate(kept);
         self.build.truncate(kept);
     }
+}
+
+/// Takes the first values, if there are any.
+fn take_first<T>(values: &mut Vec<T>, count: usize) -> Vec<T> {
+    let rest = values.split_off(count.min(values.len()));
+    std::mem::replace(values, rest)
 }

@@ -20,7 +20,8 @@ use crate::context::Context;
 use crate::gather;
 use crate::join_type::SideOutput;
 use crate::match_bitmap::MatchBitmap;
-use crate::memory_estimate::sliced_bytes;
+use crate::memory_estimate::{RowSize, sliced_bytes};
+use crate::row_bytes::WidestValues;
 use crate::{
     FinalPhase, JoinError, JoinSpec, JoinTable, MemoryError, ProbeMetrics, Prober, Progress,
     Reservation,
@@ -41,6 +42,8 @@ pub(crate) struct BlockNestedLoopJoin {
     /// Probe rows with a match, and the memory for the bitmap.
     matched: MatchBitmap,
     _bitmap_memory: Reservation,
+    /// The widest build values so far.
+    widest: WidestValues,
     state: State,
     metrics: ProbeMetrics,
 }
@@ -74,6 +77,7 @@ impl BlockNestedLoopJoin {
             charge: None,
             matched,
             _bitmap_memory: bitmap_memory,
+            widest: WidestValues::default(),
             state: Self::building(spec, context),
             metrics: ProbeMetrics::default(),
         })
@@ -94,9 +98,12 @@ impl BlockNestedLoopJoin {
             State::Building { builder, table } => self.add_batch(builder, table)?,
             State::Probing { mut prober, batches, first_row, rows } => {
                 if rows > 0 {
-                    if let Some(output) = prober.next_output()? {
-                        self.state = State::Probing { prober, batches, first_row, rows };
-                        return Ok(Progress::Output(output));
+                    match prober.advance()? {
+                        Progress::Done => {}
+                        progress => {
+                            self.state = State::Probing { prober, batches, first_row, rows };
+                            return Ok(progress);
+                        }
                     }
                     let matched = (0..rows).filter(|row| prober.matched(*row));
                     matched.for_each(|row| self.matched.set(first_row + row));
@@ -159,8 +166,11 @@ impl BlockNestedLoopJoin {
             }
             return self.finish_chunk(builder, table);
         };
-        let row_bytes = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
-        let room = SpillFile::batch_size(&self.probe).bytes(self.spec.batch_rows, row_bytes);
+        let average = sliced_bytes(&batch).div_ceil(batch.num_rows().max(1));
+        self.widest.add(&batch);
+        let row = RowSize { average, widest: self.widest.row_bytes() };
+        let output = self.context.output_size(&self.spec);
+        let room = SpillFile::batch_size(&self.probe).bytes(output, row);
         let more = batch.num_rows() * TABLE_ROW_BYTES + 3 * sliced_bytes(&batch);
         let estimate = builder.estimate(&builder.decide()) + more + room;
         let fits = match table.resize(estimate).and_then(|()| builder.charge(&batch)) {

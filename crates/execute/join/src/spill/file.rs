@@ -19,7 +19,8 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use super::blocks::{BlockReader, BlockWriter};
-use crate::memory_estimate::{ProbeBatchSize, sliced_bytes};
+use crate::memory_estimate::{ProbeBatchSize, RowSize, sliced_bytes};
+use crate::row_bytes::WidestValues;
 
 /// Spilling failed.
 #[derive(Debug, thiserror::Error)]
@@ -139,6 +140,7 @@ pub(crate) struct SpillWriter {
     /// Of the largest and of the longest batch.
     batch_bytes: usize,
     batch_rows: usize,
+    widest: WidestValues,
     /// Bytes counted by the directory.
     counted: u64,
     directory: Arc<SpillDirectory>,
@@ -165,7 +167,15 @@ impl SpillWriter {
         )
         .map_err(failed)?;
         let directory = directory.clone();
-        Ok(Self { writer, rows: 0, batch_bytes: 0, batch_rows: 0, counted: 0, directory })
+        Ok(Self {
+            writer,
+            rows: 0,
+            batch_bytes: 0,
+            batch_rows: 0,
+            widest: WidestValues::default(),
+            counted: 0,
+            directory,
+        })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SpillError> {
@@ -174,20 +184,30 @@ impl SpillWriter {
         self.rows += batch.num_rows();
         self.batch_bytes = self.batch_bytes.max(sliced_bytes(batch));
         self.batch_rows = self.batch_rows.max(batch.num_rows());
+        self.widest.add(batch);
         self.count_written(self.writer.get_ref().written())
     }
 
     pub(crate) fn finish(mut self) -> Result<SpillFile, SpillError> {
         let ended = self.writer.finish();
         ended.map_err(|source| self.failed(source))?;
-        let Self { writer, rows, batch_bytes, batch_rows, counted, directory } = self;
+        let Self { writer, rows, batch_bytes, batch_rows, widest, counted, directory } = self;
         let block_bytes = writer.get_ref().block_bytes();
         let failed = |source| SpillError::Write { directory: directory.path.clone(), source };
         let blocks = writer.into_inner().map_err(failed)?;
         let (file, bytes) = blocks.finish().map_err(|error| failed(error.into()))?;
         directory.add(bytes - counted)?;
         let file = Arc::new(file);
-        Ok(SpillFile { file, rows, batch_bytes, batch_rows, block_bytes, bytes, directory })
+        Ok(SpillFile {
+            file,
+            rows,
+            batch_bytes,
+            batch_rows,
+            widest_row: widest.row_bytes(),
+            block_bytes,
+            bytes,
+            directory,
+        })
     }
 
     fn count_written(&mut self, written: u64) -> Result<(), SpillError> {
@@ -207,6 +227,7 @@ pub(crate) struct SpillFile {
     rows: usize,
     batch_bytes: usize,
     batch_rows: usize,
+    widest_row: usize,
     block_bytes: usize,
     bytes: u64,
     directory: Arc<SpillDirectory>,
@@ -226,7 +247,8 @@ impl SpillFile {
     pub(crate) fn batch_size(files: &[Self]) -> ProbeBatchSize {
         let rows = files.iter().map(|file| file.batch_rows).max().unwrap_or(0);
         let bytes = files.iter().map(|file| file.batch_bytes).max().unwrap_or(0);
-        ProbeBatchSize { rows, row_bytes: bytes.div_ceil(rows.max(1)) }
+        let widest = files.iter().map(|file| file.widest_row).max().unwrap_or(0);
+        ProbeBatchSize { rows, row: RowSize { average: bytes.div_ceil(rows.max(1)), widest } }
     }
 
     /// Memory for reading: a block, and a batch both compressed and decompressed.

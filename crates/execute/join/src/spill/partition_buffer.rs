@@ -9,17 +9,19 @@ use arrow_select::concat::concat_batches;
 use super::SpillCounters;
 use super::file::{SpillFile, SpillWriter};
 use super::sizes::{COLUMN_BYTES, Sizes};
+use crate::batch::pieces_within;
 use crate::chunks::holds_dictionary;
 use crate::context::Context;
 use crate::memory::ChargedBatches;
 use crate::memory_estimate::sliced_bytes;
-use crate::{JoinError, MemoryError, SpillDirectory};
+use crate::{JoinError, MemoryError, SpillDirectory, StopCheck};
 
 /// Where partition buffers are written.
 #[derive(Debug)]
 pub(crate) struct SpillTarget {
     directory: Arc<SpillDirectory>,
     counts: Arc<SpillCounters>,
+    stop: StopCheck,
     schema: SchemaRef,
     pub(crate) sizes: Sizes,
     /// Whether batches may be concatenated: those with different dictionaries may not.
@@ -40,6 +42,7 @@ impl SpillTarget {
         Self {
             directory: directory.clone(),
             counts: context.counts.clone(),
+            stop: context.stop.clone(),
             schema: Arc::new(Schema::new(fields)),
             sizes,
             joins,
@@ -82,21 +85,45 @@ impl PartitionBuffer {
         std::mem::take(&mut self.batches)
     }
 
+    fn open(&mut self, target: &SpillTarget) -> Result<(), JoinError> {
+        if self.writer.is_none() {
+            let (directory, schema) = (&target.directory, target.schema.clone());
+            self.writer = Some(SpillWriter::new(directory, schema, target.sizes.block_bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Writes rows at once that are too wide to be buffered in the memory that is left. They are
+    /// charged with the batch that they are of.
+    pub(crate) fn write_through(
+        &mut self,
+        piece: &RecordBatch,
+        target: &SpillTarget,
+    ) -> Result<(), JoinError> {
+        target.stop.check()?;
+        self.open(target)?;
+        let writer = self.writer.as_mut().expect("the writer exists");
+        for piece in pieces_within(piece, usize::MAX, target.sizes.batch_bytes) {
+            writer.write(&piece)?;
+        }
+        self.rows += piece.num_rows();
+        self.written += piece.num_rows();
+        Ok(())
+    }
+
     /// Writes the rows in memory to the partition's file and frees the memory.
     pub(crate) fn spill(
         &mut self,
         target: &SpillTarget,
         memory: &mut ChargedBatches,
     ) -> Result<(), JoinError> {
-        if self.writer.is_none() {
-            let (directory, schema) = (&target.directory, target.schema.clone());
-            self.writer = Some(SpillWriter::new(directory, schema, target.sizes.block_bytes)?);
-        }
+        self.open(target)?;
         let writer = self.writer.as_mut().expect("the writer exists");
         let most = target.sizes.batch_bytes;
         let mut run = Vec::new();
         let mut run_bytes = 0;
         let mut write = |run: &mut Vec<RecordBatch>| -> Result<(), JoinError> {
+            target.stop.check()?;
             match &run[..] {
                 [] => {}
                 [batch] => writer.write(batch)?,
@@ -142,20 +169,20 @@ impl PartitionBuffer {
 }
 
 /// Adds rows to a partition's buffer, spilling the largest buffer while memory is short. If no
-/// buffer has rows in memory, nothing is added and the error is [`JoinError::LimitTooSmall`].
+/// buffer has rows in memory, nothing is added, and what is short is returned.
 pub(crate) fn add(
     buffers: &mut [PartitionBuffer],
     partition: usize,
     piece: RecordBatch,
     target: &SpillTarget,
     charge: &mut ChargedBatches,
-) -> Result<(), JoinError> {
+) -> Result<Option<MemoryError>, JoinError> {
     let heads = piece.num_columns() * COLUMN_BYTES;
     let bytes = charge.buffers.add(&piece) + heads;
-    while let Err(MemoryError { wanted, used, limit }) = charge.memory.grow(bytes) {
+    while let Err(short) = charge.memory.grow(bytes) {
         if !make_room(buffers, target, charge)? {
             charge.buffers.remove(&piece);
-            return Err(JoinError::LimitTooSmall { wanted, used, limit });
+            return Ok(Some(short));
         }
     }
     let buffer = &mut buffers[partition];
@@ -165,7 +192,7 @@ pub(crate) fn add(
     if buffer.is_spilled() && buffer.bytes >= target.sizes.batch_bytes {
         buffer.spill(target, charge)?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Spills the largest buffer. False if none has rows in memory.

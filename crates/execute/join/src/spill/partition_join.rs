@@ -114,10 +114,12 @@ impl PartitionJoin {
             }
             State::Probing { mut prober, mut batches, has_output } => {
                 if has_output {
-                    let output = prober.next_output()?;
-                    let has_output = output.is_some();
+                    let (progress, has_output) = match prober.advance()? {
+                        Progress::Done => (Progress::Working, false),
+                        progress => (progress, true),
+                    };
                     self.state = State::Probing { prober, batches, has_output };
-                    return Ok(output.map_or(Progress::Working, Progress::Output));
+                    return Ok(progress);
                 }
                 if let Some(batch) = batches.next(&mut self.metrics.spill_time)? {
                     prober.probe(batch)?;
@@ -134,17 +136,20 @@ impl PartitionJoin {
                     return Ok(Progress::Output(output));
                 }
                 self.metrics = self.metrics.plus(prober.metrics());
+                // Both files are read: partitions of them need the memory.
+                self.reading.free();
                 self.state = final_phase.map_or(State::Done, State::FinalPhase);
                 Ok(Progress::Working)
             }
             State::FinalPhase(mut final_phase) => {
-                let progress = final_phase.advance()?;
-                if let Progress::Done = progress {
+                let progress = final_phase.advance();
+                if let Ok(Progress::Done) = progress {
                     self.metrics = self.metrics.plus(final_phase.metrics());
                 } else {
+                    // After an error too: the pairs that are left can be given up.
                     self.state = State::FinalPhase(final_phase);
                 }
-                Ok(progress)
+                progress
             }
             State::BlockNestedLoop(mut nested_loop) => {
                 let progress = nested_loop.advance()?;
@@ -160,6 +165,14 @@ impl PartitionJoin {
                 Ok(Progress::Done)
             }
         }
+    }
+
+    /// The pairs of the levels below that are left, if there is nothing else to do.
+    pub(crate) fn give_up(&mut self) -> Option<Vec<PartitionPair>> {
+        let State::FinalPhase(final_phase) = &mut self.state else { return None };
+        let pairs = final_phase.give_up()?;
+        self.metrics = self.metrics.plus(final_phase.metrics());
+        Some(pairs)
     }
 
     /// Metrics, without rows: those are counted where they enter and leave the join.

@@ -109,7 +109,11 @@ impl Partitions {
                 (self.partitioner.key_bytes() * rows.len()).div_ceil(keyed);
             let piece = piece(batch, all)?;
             let (buffers, target) = (&mut self.buffers, &self.target);
-            partition_buffer::add(buffers, partition, piece, target, &mut self.charge)?;
+            let (whole, charge) = (piece.clone(), &mut self.charge);
+            let short = partition_buffer::add(buffers, partition, whole, target, charge)?;
+            if short.is_some() {
+                self.buffers[partition].write_through(&piece, target)?;
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use crate::context::Context;
 use crate::join_type::SideOutput;
 use crate::memory::ChargedBatches;
-use crate::{JoinError, JoinSpec, SpillDirectory};
+use crate::{JoinError, JoinSpec, MemoryError, SpillDirectory};
 
 /// One prober's rows of spilled partitions, buffered until they are worth a write.
 pub(crate) struct ProbeFiles {
@@ -47,9 +47,17 @@ struct ProbeBuffers {
 }
 
 impl ProbeBuffers {
-    fn add(&mut self, partition: usize, piece: RecordBatch) -> Result<(), JoinError> {
+    fn add(
+        &mut self,
+        partition: usize,
+        piece: RecordBatch,
+    ) -> Result<Option<MemoryError>, JoinError> {
         let (buffers, charge) = (&mut self.buffers, &mut self.charge);
         partition_buffer::add(buffers, partition, piece, &self.target, charge)
+    }
+
+    fn write_through(&mut self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
+        self.buffers[partition].write_through(piece, &self.target)
     }
 
     fn bytes(&self) -> usize {
@@ -161,13 +169,14 @@ impl ProbeFiles {
     /// Adds rows to a buffer; while memory is short, makes room in all probers' buffers.
     fn buffer(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
         loop {
-            let added = lock(&self.own).add(partition, piece.clone());
-            match added {
-                // Another prober may take the freed memory: it gets further, and this one retries.
-                Err(JoinError::LimitTooSmall { wanted, .. }) => {
-                    self.spill.buffers.make_room(wanted, &self.context)?;
+            let short = lock(&self.own).add(partition, piece.clone())?;
+            let Some(short) = short else { return Ok(()) };
+            // Another prober may take the freed memory: it gets further, and this one retries.
+            match self.spill.buffers.make_room(short.wanted, &self.context) {
+                Err(JoinError::LimitTooSmall { .. }) => {
+                    return lock(&self.own).write_through(partition, piece);
                 }
-                other => return other,
+                made => made?,
             }
         }
     }

@@ -24,6 +24,8 @@ use arrow_ipc::{
 };
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::interruptible::Interruptible;
+
 /// More is no schema and no list of buffers of a batch.
 const METADATA_BYTES_MAX: usize = 64 << 20;
 /// Before each message: a marker and the length of its metadata.
@@ -46,14 +48,14 @@ pub(super) struct IpcReader {
 }
 
 enum Source {
-    File { file: File, blocks: VecDeque<Block> },
+    File { file: Interruptible<File>, blocks: VecDeque<Block> },
     Stream { stream: Box<dyn Read + Send>, ended: bool },
 }
 
 impl IpcReader {
     /// Opens a file, and reads its dictionaries.
     pub(super) fn file(
-        mut file: File,
+        mut file: Interruptible<File>,
         columns: Option<Vec<usize>>,
         bytes_max: usize,
     ) -> Result<Self, ArrowError> {

@@ -13,6 +13,7 @@ mod pages;
 mod row_group;
 mod source;
 mod thrift;
+mod width;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,6 +31,7 @@ use self::pages::Room;
 use self::row_group::RowGroup;
 use self::source::Source;
 
+use super::BatchSize;
 use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
@@ -51,6 +53,8 @@ pub(super) struct ParquetInput {
     bytes_max: usize,
     /// What each row group takes, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
+    /// Bytes of a row, where they had to be measured.
+    measured: OnceLock<usize>,
 }
 
 impl ParquetInput {
@@ -59,7 +63,14 @@ impl ParquetInput {
         let source = Source::new(file)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
+        Ok(Self {
+            source: Arc::new(source),
+            metadata,
+            columns: None,
+            bytes_max,
+            rooms,
+            measured: OnceLock::new(),
+        })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -128,7 +139,13 @@ impl ParquetInput {
         largest.values().map(|bytes| 2 * bytes).sum()
     }
 
-    pub(super) fn read(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Part> {
+    pub(super) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Part> {
+        let row_bytes = self.usual_row_bytes(unit.row_group)?;
+        self.part(unit, (size.bytes / row_bytes.max(1)).clamp(1, size.rows))
+    }
+
+    /// Rows of a row group, in batches of some rows: fewer where they could be too wide.
+    fn part(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Part> {
         let room = self.room(unit.row_group)?;
         let bytes_max = (self.bytes_max - room.page_bytes).min(TEXT_BYTES_MAX);
         let rows_max = bytes_max.checked_div(room.row_bytes);

@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io::{BufReader, Seek};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::RecordBatch;
 use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
-use super::Bounds;
+use super::csv::CsvBatches;
+use super::interruptible::Interruptible;
 use super::ipc::IpcReader;
 use super::records::Records;
+use super::{BatchSize, Bounds, Opening};
 use crate::commands::join::format::Format;
 
 /// Rows from which the types of a CSV file's columns are inferred.
@@ -25,23 +28,32 @@ pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError
 pub(super) struct StreamedInput {
     format: Format,
     bounds: Bounds,
+    interrupted: &'static AtomicBool,
     schema: SchemaRef,
     columns: Option<Vec<usize>>,
 }
 
 impl StreamedInput {
-    pub(super) fn open(mut file: File, format: Format, bounds: Bounds) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        mut file: File,
+        format: Format,
+        opening: &Opening<'_>,
+    ) -> anyhow::Result<Self> {
+        let Opening { bounds, interrupted, .. } = *opening;
         file.rewind()?;
         let schema = match format {
-            Format::Arrow | Format::ArrowStream => ipc(file, format, None, bounds)?.schema(),
+            Format::Arrow | Format::ArrowStream => {
+                ipc(Interruptible::new(file, interrupted), format, None, bounds)?.schema()
+            }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let csv = CsvFormat::default().with_header(true);
                 let csv = csv.with_delimiter(format.delimiter());
+                let file = Interruptible::new(file, interrupted);
                 let records = Records::new(file, bounds.record_bytes);
                 Arc::new(csv.infer_schema(records, Some(INFERENCE_ROWS))?.0)
             }
         };
-        Ok(Self { format, bounds, schema, columns: None })
+        Ok(Self { format, bounds, interrupted, schema, columns: None })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -77,32 +89,33 @@ impl StreamedInput {
         DECODER_BYTES
     }
 
-    /// The batches, of at most `batch_rows` rows.
-    pub(super) fn read(&self, mut file: File, batch_rows: usize) -> Result<Batches, ArrowError> {
+    /// The batches.
+    pub(super) fn read(&self, mut file: File, size: BatchSize) -> Result<Batches, ArrowError> {
         file.rewind()?;
+        let file = Interruptible::new(file, self.interrupted);
         let columns = self.columns.clone();
         Ok(match self.format {
             Format::Arrow | Format::ArrowStream => {
-                slice(ipc(file, self.format, columns, self.bounds)?, batch_rows)
+                slice(ipc(file, self.format, columns, self.bounds)?, size.rows)
             }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let reader = ReaderBuilder::new(self.schema.clone())
                     .with_header(true)
                     .with_delimiter(self.format.delimiter())
-                    .with_batch_size(batch_rows);
+                    .with_batch_size(size.rows);
                 let reader = match columns {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,
                 };
                 let records = Records::new(file, self.bounds.record_bytes);
-                Box::new(reader.build_buffered(BufReader::new(records))?)
+                Box::new(CsvBatches::new(records, reader.build_decoder(), size.bytes))
             }
         })
     }
 }
 
 fn ipc(
-    file: File,
+    file: Interruptible<File>,
     format: Format,
     columns: Option<Vec<usize>>,
     bounds: Bounds,

@@ -11,7 +11,7 @@ use workahead_walks::random::Random;
 
 use super::*;
 use crate::keys::{EncodingKind, KeyEncoding};
-use crate::{HashJoin, JoinType, Side};
+use crate::{HashJoin, JoinType, Side, StopCheck};
 
 /// A build side: keys in a range, all distinct or drawn from `among` values.
 fn batches(seed: u64, sizes: &[usize], among: Option<u32>) -> Vec<RecordBatch> {
@@ -48,7 +48,9 @@ fn built(
     let join =
         HashJoin::by_names(schema.clone(), schema, &[("key", "key")], JoinType::Inner).unwrap();
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
-    let source = KeyedRows { batches, reader: join.keys(Side::Left), read_keys: None, rows };
+    let stop = StopCheck::default();
+    let source =
+        KeyedRows { batches, reader: join.keys(Side::Left), read_keys: None, rows, stop: &stop };
     let pages = Pages::Small.into();
     let options = BuildOptions {
         entries,
@@ -63,7 +65,7 @@ fn built(
     match source.build_dense(&options, span, &encoding).unwrap() {
         BuiltTable::Payload(table, _) => (table.values().collect(), Vec::new(), true),
         BuiltTable::Rows(mut table, repeats) => {
-            let duplicate_lists = repeats.lay_out(&mut table, &pages).unwrap();
+            let duplicate_lists = repeats.lay_out(&mut table, &pages, &stop).unwrap();
             (table.values().collect(), duplicate_lists.to_vec(), false)
         }
     }
