@@ -38,7 +38,7 @@ impl Place {
         command.spawn().expect("the command starts")
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workahead"));
         // Some set it for good; what fails must still say it in one line.
         command.env("RUST_BACKTRACE", "1");

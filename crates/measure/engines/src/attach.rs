@@ -14,6 +14,7 @@
 //! runs it in a transaction that reads only and is rolled back ([`read_only`]), in a session that
 //! reads only by default.
 
+pub mod password;
 mod query;
 mod read_only;
 mod role;
@@ -94,16 +95,15 @@ impl Target {
         Ok(Target { software, address, access, superuser: false })
     }
 
+    /// A URL without its password, and the password, decoded; `None` for one without.
+    #[must_use]
+    pub fn split_password(text: &str) -> Option<(String, String)> {
+        url::split_password(text)
+    }
+
     /// Of a server of ours, whose superuser the client is.
     pub(crate) fn ours(software: Software, address: Address) -> Target {
         Target { software, address, access: Access::Write, superuser: true }
-    }
-
-    /// With a password, where the URL has none.
-    #[must_use]
-    pub fn or_password(mut self, password: Option<String>) -> Target {
-        self.address.password = self.address.password.take().or(password);
-        self
     }
 
     /// Connects; where only reading is allowed, to a session that does nothing else.
@@ -160,6 +160,12 @@ fn advise(error: SessionError, address: &Address) -> SessionError {
                 "the server at {place} lets `{}` in with TLS only, and this connection is without: \
                  enable TLS there and give sslmode=require, or let the user in without",
                 address.user
+            ))
+        }
+        SessionError::Failed(says) if says.contains(password::NOT_USED) => {
+            SessionError::Failed(format!(
+                "{place} refuses: {says}: give the password in {} or ~/.my.cnf",
+                password::VARIABLE
             ))
         }
         // Ours, with its own remedy.

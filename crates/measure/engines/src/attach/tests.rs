@@ -94,6 +94,7 @@ fn wrong_urls_are_refused_in_one_line_without_the_password() {
         ("postgres://ada:secret@h:99999/s", "`99999` is not a port"),
         ("postgres://ada:secret@h:0/s", "`0` is not a port"),
         ("postgres://ada:secret@h", "names no database"),
+        ("postgres://ada:secret/1@h/s", "the port is not a number: write a `/`"),
         ("postgres://ada:secret@h/s?sslmode=always", "`sslmode=always` is unknown"),
         ("mysql://ada:secret@h/s?ssl-ca=f", "verifies nothing without a mode that does"),
         ("postgres://ada:secret@h/s?colour=red", "unknown parameter `colour`"),
@@ -110,4 +111,28 @@ fn wrong_urls_are_refused_in_one_line_without_the_password() {
 fn a_password_is_not_shown() {
     let target = parse("postgres://ada:secret@h/s").unwrap();
     assert!(!format!("{target:?}").contains("secret"));
+}
+
+#[test]
+fn a_password_is_cut_out_of_its_url() {
+    for (text, without, password) in [
+        (
+            "postgres://ada:secret@h:7/s?sslmode=require",
+            "postgres://ada@h:7/s?sslmode=require",
+            "secret",
+        ),
+        ("mysql://ada:a@b%2fc:@[::1]/s", "mysql://ada@[::1]/s", "a@b/c:"),
+        ("postgres://:p@/s", "postgres://@/s", "p"),
+        ("postgres://ada:@h", "postgres://ada@h", ""),
+        ("postgres://ada:p@?host=/run", "postgres://ada@?host=/run", "p"),
+    ] {
+        let split = Target::split_password(text).unwrap();
+        assert_eq!(split, (without.to_owned(), password.to_owned()), "{text}");
+        assert_eq!(Target::split_password(without), None);
+    }
+    for text in
+        ["postgres://ada@h:7/s", "postgres://h:7/a:b@c", "ada:secret@h", "postgres://a:%4@h"]
+    {
+        assert_eq!(Target::split_password(text), None, "{text}");
+    }
 }

@@ -108,7 +108,10 @@ fn introduce(wire: &mut Wire, address: &Address) -> Result<(), SessionError> {
 fn password(address: &Address) -> Result<&str, SessionError> {
     address.password.as_deref().ok_or_else(|| {
         let (user, place) = (&address.user, &address.place);
-        let says = format!("the server at {place} requests a password of `{user}`: give it");
+        let says = format!(
+            "the server at {place} requests a password of `{user}`: give it in \
+             WORKAHEAD_PASSWORD or ~/.pgpass"
+        );
         SessionError::Failed(says)
     })
 }
