@@ -124,8 +124,13 @@ pub(crate) fn refusal(error: &Error, address: &Address) -> SessionError {
         Expired, ExpiredContext, NotValidForName, NotValidForNameContext, UnknownIssuer,
     };
     let place = &address.place;
+    // webpki's errors have no type here, but names.
+    let is = |name| error.to_string().contains(name);
     SessionError::Failed(match error {
-        Error::InvalidCertificate(UnknownIssuer) => {
+        // A server that is its own authority, too.
+        Error::InvalidCertificate(certificate)
+            if *certificate == UnknownIssuer || is("CaUsedAsEndEntity") =>
+        {
             let trusted = match &address.tls.roots {
                 Some(file) => format!("`{}`", file.display()),
                 None => "this system's root certificates".to_owned(),
@@ -135,6 +140,11 @@ pub(crate) fn refusal(error: &Error, address: &Address) -> SessionError {
                  {trusted}: name the file of the right one, sslrootcert=FILE"
             )
         }
+        Error::InvalidCertificate(_) if is("UnsupportedCertVersion") => format!(
+            "the server at {place} has a certificate of X.509 version 1, which names no host: make \
+             one of version 3 with a subjectAltName, or give sslmode=require to connect without \
+             verification"
+        ),
         Error::InvalidCertificate(NotValidForName) => other_name(address, ""),
         Error::InvalidCertificate(NotValidForNameContext { presented, .. }) => {
             let known = match presented.is_empty() {

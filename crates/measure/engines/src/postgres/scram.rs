@@ -6,7 +6,7 @@
 //! ```
 //!
 //! With TLS the proof holds for the server's certificate only (`SCRAM-SHA-256-PLUS`): it is of no
-//! use to somebody in between, who has another one, even where no certificate is verified.
+//! use to somebody between, who has another one, at a server that requires TLS.
 
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::sasl::{

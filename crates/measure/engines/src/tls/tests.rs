@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PublicKeyData};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use tempfile::TempDir;
@@ -36,6 +37,18 @@ impl Authority {
         let own = params.self_signed(&key).unwrap();
         std::fs::write(directory.path().join("ca.pem"), own.pem()).unwrap();
         Authority { issuer: Issuer::new(params, key), directory }
+    }
+
+    /// Its own certificate, used as a server's.
+    fn own(&self) -> Certified {
+        let key = self.issuer.key();
+        let pem = std::fs::read_to_string(self.file()).unwrap();
+        Certified {
+            certificate: CertificateDer::from_pem_slice(pem.as_bytes()).unwrap(),
+            key_info: key.subject_public_key_info(),
+            pem,
+            key: key.serialize_der(),
+        }
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -160,8 +173,10 @@ fn a_servers_own_certificate_may_be_trusted() {
     std::fs::write(&file, &server.pem).unwrap();
     let tls = |mode| Tls { mode, roots: Some(file.clone()) };
     exchange(server, "localhost", tls(TlsMode::VerifyFull)).unwrap();
-    let says = refused(authority.server("localhost"), "localhost", tls(TlsMode::VerifyCa));
-    assert!(says.contains("an authority that is not in"), "{says}");
+    for other in [authority.server("localhost"), authority.own()] {
+        let says = refused(other, "localhost", tls(TlsMode::VerifyCa));
+        assert!(says.contains("an authority that is not in"), "{says}");
+    }
 }
 
 #[test]
