@@ -68,6 +68,23 @@ fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
+/// The same without a version, which means the first one; its signature is wrong then.
+#[cfg(test)]
+pub(super) fn version_1(certificate: &[u8]) -> Vec<u8> {
+    let sequence = |content: &[u8]| {
+        // A length has as few bytes as it needs, here one or two.
+        let length = match content.len().to_be_bytes() {
+            [.., 0, low] => vec![0x81, low],
+            [.., high, low] => vec![0x82, high, low],
+        };
+        [&[SEQUENCE], &length[..], content].concat()
+    };
+    let (whole, _) = element(certificate, SEQUENCE).unwrap();
+    let (signed, rest) = element(whole, SEQUENCE).unwrap();
+    let (_, signed) = element(signed, VERSION).unwrap();
+    sequence(&[&sequence(signed), rest].concat())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +95,7 @@ mod tests {
         let server = Authority::new().server("db.example");
         let der = server.certificate.as_ref();
         assert_eq!(key(der).unwrap(), server.key_info);
+        assert_eq!(key(&version_1(der)).unwrap(), server.key_info);
         // ECDSA with SHA-256.
         assert_eq!(end_point(der).unwrap(), digest(&SHA256, der).as_ref());
     }

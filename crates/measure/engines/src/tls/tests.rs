@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PublicKeyData};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection};
 use tempfile::TempDir;
 
@@ -72,12 +73,14 @@ impl Certified {
     /// The server's side of a connection.
     pub(crate) fn accept(&self) -> ServerConnection {
         let key = PrivateKeyDer::try_from(self.key.clone()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        let provider = Arc::new(default_provider());
+        let key = provider.key_provider.load_private_key(key).unwrap();
+        let shown = CertifiedKey::new(vec![self.certificate.clone()], key);
+        let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], key)
-            .unwrap();
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
         ServerConnection::new(Arc::new(config)).unwrap()
     }
 }
@@ -163,6 +166,20 @@ fn each_mode_verifies_what_it_says() {
     let says = refused(ours.server("b.example"), "localhost", tls(TlsMode::VerifyFull, &ours));
     assert!(says.contains("not for `localhost` but for b.example:"), "{says}");
     assert!(says.ends_with("or give sslmode=verify-ca"), "{says}");
+}
+
+#[test]
+fn version_1_is_good_enough_where_nothing_is_verified() {
+    let authority = Authority::new();
+    let server = || {
+        let mut server = authority.server("localhost");
+        server.certificate = certificate::version_1(&server.certificate).into();
+        server
+    };
+    exchange(server(), "localhost", Tls { mode: TlsMode::Require, roots: None }).unwrap();
+    let tls = Tls { mode: TlsMode::VerifyCa, roots: Some(authority.file()) };
+    let says = refused(server(), "localhost", tls);
+    assert!(says.contains("X.509 version 1, which names no host: make one of version 3"), "{says}");
 }
 
 #[test]
