@@ -5,6 +5,8 @@
 //!           │                  └─────────────► Err ──► errors::report: one line, status 1 or 2
 //!           └── wrong use: one line, status 2
 //! ```
+//!
+//! Ahead of it all, a password among the arguments is taken out of the list of processes.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,7 @@ mod errors;
 mod interrupt;
 mod memory;
 mod output;
+mod password;
 mod progress;
 mod settings;
 mod threads;
@@ -44,6 +47,9 @@ Examples:
 Exit status: 0 done, 1 failed, 2 wrong use.";
 
 fn main() -> ExitCode {
+    if let Err(error) = password::leave_process_list() {
+        return errors::report(&error);
+    }
     let result = match Workahead::try_parse() {
         Ok(workahead) => {
             settings::recover();

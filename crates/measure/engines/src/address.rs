@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use workahead_workloads::session::SessionError;
 
+use crate::tls::Tls;
+
 /// A server, a user and a database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
@@ -22,6 +24,8 @@ pub struct Address {
     pub read_only: bool,
     /// Whether the password may leave this machine as it is, if the server asks for it.
     pub cleartext: bool,
+    /// How the connection is encrypted, unless it is a local socket's.
+    pub tls: Tls,
 }
 
 /// Where a server listens.
@@ -38,7 +42,8 @@ pub(crate) fn in_clear(address: &Address) -> SessionError {
     let place = &address.place;
     SessionError::Failed(format!(
         "the server at {place} requests the password in clear, which others on the network could \
-         read: connect through its socket or a tunnel, or give --allow-cleartext"
+         read: enable TLS there (sslmode=require), connect through its socket, or give \
+         --allow-cleartext"
     ))
 }
 

@@ -6,6 +6,7 @@
 //! postgres:///DATABASE?host=/run/postgresql
 //! mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE
 //! mysql:///DATABASE?socket=/run/mysqld/mysqld.sock
+//! …?sslmode=verify-full&sslrootcert=FILE
 //! ```
 //!
 //! Read-only is enforced in depth. Roles that can do more than read are named, superusers refused
@@ -13,6 +14,7 @@
 //! runs it in a transaction that reads only and is rolled back ([`read_only`]), in a session that
 //! reads only by default.
 
+pub mod password;
 mod query;
 mod read_only;
 mod role;
@@ -25,6 +27,7 @@ use workahead_workloads::session::{Dialect, SessionError};
 use crate::address::{Address, Place};
 use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
+use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
 use read_only::ReadOnly;
 use url::Url;
@@ -92,16 +95,15 @@ impl Target {
         Ok(Target { software, address, access, superuser: false })
     }
 
+    /// A URL without its password, and the password, decoded; `None` for one without.
+    #[must_use]
+    pub fn split_password(text: &str) -> Option<(String, String)> {
+        url::split_password(text)
+    }
+
     /// Of a server of ours, whose superuser the client is.
     pub(crate) fn ours(software: Software, address: Address) -> Target {
         Target { software, address, access: Access::Write, superuser: true }
-    }
-
-    /// With a password, where the URL has none.
-    #[must_use]
-    pub fn or_password(mut self, password: Option<String>) -> Target {
-        self.address.password = self.address.password.take().or(password);
-        self
     }
 
     /// Connects; where only reading is allowed, to a session that does nothing else.
@@ -155,11 +157,19 @@ fn advise(error: SessionError, address: &Address) -> SessionError {
             if says.contains("no encryption") || says.contains("(error 3159)") =>
         {
             SessionError::Failed(format!(
-                "the server at {place} wants TLS, which is not supported: let `{}` in without, \
-                 or connect through its socket",
+                "the server at {place} lets `{}` in with TLS only, and this connection is without: \
+                 enable TLS there and give sslmode=require, or let the user in without",
                 address.user
             ))
         }
+        SessionError::Failed(says) if says.contains(password::NOT_USED) => {
+            SessionError::Failed(format!(
+                "{place} refuses: {says}: give the password in {} or ~/.my.cnf",
+                password::VARIABLE
+            ))
+        }
+        // Ours, with its own remedy.
+        SessionError::Failed(says) if says.starts_with("the server ") => SessionError::Failed(says),
         SessionError::Failed(says) => SessionError::Failed(format!("{place} refuses: {says}")),
         other => other,
     }
@@ -180,8 +190,6 @@ struct UrlDialect {
     socket_name: Option<fn(u16) -> String>,
     /// Where packages put the socket.
     usual: &'static str,
-    /// The parameter for TLS, and its values that do without.
-    tls: (&'static str, &'static [&'static str]),
 }
 
 const POSTGRES: UrlDialect = UrlDialect {
@@ -189,7 +197,6 @@ const POSTGRES: UrlDialect = UrlDialect {
     socket: "host",
     socket_name: Some(postgres::socket_name),
     usual: "/run/postgresql/.s.PGSQL.5432",
-    tls: ("sslmode", &["disable", "allow", "prefer"]),
 };
 
 const MARIADB: UrlDialect = UrlDialect {
@@ -197,7 +204,6 @@ const MARIADB: UrlDialect = UrlDialect {
     socket: "socket",
     socket_name: None,
     usual: "/run/mysqld/mysqld.sock",
-    tls: ("ssl-mode", &["disabled", "preferred"]),
 };
 
 fn address(url: &mut Url, software: Software) -> Result<Address, String> {
@@ -205,15 +211,7 @@ fn address(url: &mut Url, software: Software) -> Result<Address, String> {
         Software::Postgres => POSTGRES,
         Software::MariaDb => MARIADB,
     };
-    let (tls, without) = words.tls;
-    let tls_mode =
-        url.take(tls).filter(|mode| !without.contains(&mode.to_ascii_lowercase().as_str()));
-    if let Some(mode) = tls_mode {
-        return Err(format!(
-            "`{tls}={mode}` wants TLS, which is not supported: leave it out, or connect through the \
-             server's socket"
-        ));
-    }
+    let tls = tls(url)?;
     let place = place(url, &words)?;
     if let Some((name, _)) = url.parameters.first() {
         return Err(format!("unknown parameter `{name}` in the URL: leave it out"));
@@ -228,7 +226,38 @@ fn address(url: &mut Url, software: Software) -> Result<Address, String> {
         return Err(format!("the URL names no database: write {}://…/DATABASE", url.scheme));
     }
     let (password, settings) = (url.password.take(), Vec::new());
-    Ok(Address { place, user, password, database, settings, read_only: false, cleartext: false })
+    let (read_only, cleartext) = (false, false);
+    Ok(Address { place, user, password, database, settings, read_only, cleartext, tls })
+}
+
+/// The parameters of encryption, by libpq's names or those of MySQL's client.
+fn tls(url: &mut Url) -> Result<Tls, String> {
+    let mode = url.take("sslmode").or_else(|| url.take("ssl-mode"));
+    let roots = url.take("sslrootcert").or_else(|| url.take("ssl-ca"));
+    let parsed = mode.as_deref().map(|word| {
+        TlsMode::parse(word).ok_or_else(|| {
+            format!(
+                "`sslmode={word}` is unknown: write disable, prefer, require, verify-ca or \
+                 verify-full"
+            )
+        })
+    });
+    let mode = parsed.transpose()?.unwrap_or_default();
+    let Some(file) = roots else { return Ok(Tls { mode, roots: None }) };
+    let mode = match mode {
+        // libpq's meaning of the two together.
+        TlsMode::Require => TlsMode::VerifyCa,
+        mode => mode,
+    };
+    if mode < TlsMode::VerifyCa {
+        return Err(format!(
+            "`sslrootcert={file}` verifies nothing without a mode that does: add \
+             sslmode=verify-full"
+        ));
+    }
+    // libpq's word for the system's.
+    let roots = Some(PathBuf::from(file)).filter(|file| file != Path::new("system"));
+    Ok(Tls { mode, roots })
 }
 
 /// The host, or the socket that a parameter names; the usual ones when neither is given.

@@ -4,6 +4,7 @@
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
+//! - `tls`: how its connections are encrypted.
 //! - `connector`: connections to databases.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
 //!
@@ -34,6 +35,7 @@ pub mod served;
 pub mod server;
 mod stream;
 pub mod sysbench;
+pub mod tls;
 pub mod valgrind;
 
 use attach::Target;

@@ -38,6 +38,7 @@ use crate::server::{
     Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
     run_to_end,
 };
+use crate::tls::Tls;
 
 const PRODUCT: Product = Product {
     name: "MariaDB",
@@ -232,6 +233,7 @@ fn address(home: &Home, database: &str) -> Address {
         settings: Vec::new(),
         read_only: false,
         cleartext: false,
+        tls: Tls::default(),
     }
 }
 

@@ -13,9 +13,11 @@
 mod connection;
 mod connector;
 mod copy;
+mod encryption;
 mod explain;
 mod login;
 mod refusal;
+mod scram;
 mod single_backend;
 mod statement;
 mod wire;
@@ -38,6 +40,7 @@ use crate::server::{
     Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
     run_to_end,
 };
+use crate::tls::Tls;
 
 const PRODUCT: Product = Product {
     name: "PostgreSQL",
@@ -230,6 +233,7 @@ fn address(home: &Home, port: u16, database: &str) -> Address {
         settings: Vec::new(),
         read_only: false,
         cleartext: false,
+        tls: Tls::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The bytes of a connection to a server, over a socket of the file system or of a host, blocking.
 //!
 //! One write per request, and one read per piece of the answer: the client's own cost must stay out
-//! of measurements.
+//! of measurements. Encryption costs what it costs, and only the connections that use it.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustls::ClientConnection;
 use workahead_workloads::session::SessionError;
 
-use crate::address::Place;
+use crate::address::{Address, Place};
+use crate::tls;
 
 /// How long a server may take to answer during login.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
@@ -45,10 +47,42 @@ impl Socket {
     }
 }
 
+impl Read for Socket {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.read(room),
+            Socket::Tcp(stream) => stream.read(room),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write(bytes),
+            Socket::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    /// All records of a message in one call.
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write_vectored(pieces),
+            Socket::Tcp(stream) => stream.write_vectored(pieces),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Both directions of a connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,
+    /// The encryption, once it has begun.
+    tls: Option<Box<ClientConnection>>,
     patience: Patience,
     incoming: Vec<u8>,
     /// Received bytes that were not taken.
@@ -69,6 +103,7 @@ impl Stream {
             .map_err(|error| SessionError::Gone(format!("nothing answers at {place} ({error})")))?;
         Ok(Stream {
             socket,
+            tls: None,
             patience: Patience::Short,
             incoming: vec![0; ROOM_BYTES],
             unread: 0..0,
@@ -85,19 +120,66 @@ impl Stream {
         matches!(self.socket, Socket::Unix(_))
     }
 
-    /// Whether nobody between here and the other side can listen.
-    pub(crate) fn stays_here(&self) -> bool {
+    /// Whether what is sent never leaves this machine.
+    fn stays_here(&self) -> bool {
         match &self.socket {
             Socket::Unix(_) => true,
             Socket::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
         }
     }
 
+    /// Whether nobody between here and the other side can read what is sent.
+    pub(crate) fn is_confidential(&self) -> bool {
+        self.tls.is_some() || self.stays_here()
+    }
+
+    /// Whether it is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The other side's certificate, if it is encrypted.
+    pub(crate) fn certificate(&self) -> Option<&[u8]> {
+        let chain = self.tls.as_ref()?.peer_certificates()?;
+        chain.first().map(AsRef::as_ref)
+    }
+
+    /// Encrypts all that follows.
+    ///
+    /// # Errors
+    /// When the other side sent more than its consent: a third party could have added it, to be
+    /// taken for an encrypted answer (CVE-2021-23222). When the handshake or a certificate fails.
+    pub(crate) fn encrypt(&mut self, address: &Address) -> Result<(), SessionError> {
+        if !self.unread.is_empty() {
+            let place = &address.place;
+            return Err(SessionError::Failed(format!(
+                "the server at {place} sent bytes ahead of the TLS handshake, which a third \
+                 party may have added: connect over another network, or through a tunnel"
+            )));
+        }
+        let mut tls = Box::new(tls::client(address)?);
+        let mut refused = None;
+        while refused.is_none() && tls.is_handshaking() {
+            flush(&mut tls, &mut self.socket).map_err(|error| gone(&error))?;
+            if tls.wants_read() && self.wait()? {
+                receive(&mut tls, &mut self.socket).map_err(|error| gone(&error))?;
+                refused = tls.process_new_packets().err();
+            }
+        }
+        // The last message of the handshake, or the alert that says why there is none.
+        let sent = flush(&mut tls, &mut self.socket);
+        if let Some(error) = refused {
+            return Err(tls::refusal(&error, address));
+        }
+        self.tls = Some(tls);
+        sent.map_err(|error| gone(&error))
+    }
+
     /// Sends all of it.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
-        let sent = match &mut self.socket {
-            Socket::Unix(stream) => stream.write_all(bytes),
-            Socket::Tcp(stream) => stream.write_all(bytes),
+        let sent = match &mut self.tls {
+            None => self.socket.write_all(bytes),
+            Some(tls) => send_encrypted(tls, &mut self.socket, bytes),
         };
         sent.map_err(|error| gone(&error))
     }
@@ -129,23 +211,42 @@ impl Stream {
         if needed > self.incoming.len() {
             self.incoming.resize(needed, 0);
         }
-        if !self.wait()? {
-            return Ok(());
-        }
-        let room = &mut self.incoming[self.unread.end..];
-        let read = match &mut self.socket {
-            Socket::Unix(stream) => stream.read(room),
-            Socket::Tcp(stream) => stream.read(room),
+        let read = match &mut self.tls {
+            None => {
+                if !self.wait()? {
+                    return Ok(());
+                }
+                self.socket.read(&mut self.incoming[self.unread.end..])
+            }
+            // What was decrypted already can't be waited for.
+            Some(tls) => match tls.reader().read(&mut self.incoming[self.unread.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.decrypt(),
+                read => read,
+            },
         };
         match read {
-            Ok(0) => Err(SessionError::Gone("it closed the connection".to_owned())),
+            Ok(0) => Err(closed()),
             Ok(bytes) => {
                 self.unread.end += bytes;
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            // Encrypted, without the message that ends it: servers differ in sending one.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(closed()),
             Err(error) => Err(gone(&error)),
         }
+    }
+
+    /// Receives once and decrypts it; there may be nothing to read afterwards.
+    fn decrypt(&mut self) -> Result<(), SessionError> {
+        if !self.wait()? {
+            return Ok(());
+        }
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        receive(tls, &mut self.socket).map_err(|error| gone(&error))?;
+        tls.process_new_packets().map_err(|error| SessionError::Gone(error.to_string()))?;
+        // A change of keys is answered.
+        flush(tls, &mut self.socket).map_err(|error| gone(&error))
     }
 
     /// Waits until there is something to read; false when a signal came first.
@@ -174,6 +275,35 @@ impl Stream {
     }
 }
 
+fn send_encrypted(tls: &mut ClientConnection, socket: &mut Socket, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        // No more than its buffer holds at once.
+        let taken = tls.writer().write(rest)?;
+        rest = &rest[taken..];
+        flush(tls, socket)?;
+    }
+    Ok(())
+}
+
+fn flush(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
+    while tls.wants_write() {
+        match tls.write_tls(socket) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn receive(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
+    match tls.read_tls(socket) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Ok(0) if tls.is_handshaking() => Err(io::ErrorKind::UnexpectedEof.into()),
+        received => received.map(drop),
+    }
+}
+
 fn dial_host(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut refusal = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -187,6 +317,10 @@ fn dial_host(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     Err(refusal)
+}
+
+fn closed() -> SessionError {
+    SessionError::Gone("it closed the connection".to_owned())
 }
 
 fn gone(error: &io::Error) -> SessionError {

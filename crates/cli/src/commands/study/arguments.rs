@@ -1,5 +1,6 @@
 //! Arguments that commands of studies share: the study, its server, its data directory.
 
+use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,8 @@ use workahead_study::session::{Opener, Setup};
 use workahead_study::spec::Spec;
 
 use super::worker;
-use crate::engines;
 use crate::errors::WrongUse;
+use crate::{engines, output, password};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyArguments {
@@ -45,8 +46,9 @@ impl StudyArguments {
 /// A server that already runs.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerArguments {
-    /// Run on a server that already runs, only reading: postgres://USER@HOST/DATABASE or mysql://…,
-    /// the password there or in WORKAHEAD_PASSWORD
+    /// Run on a server that already runs, only reading: postgres://USER@HOST/DATABASE or mysql://…;
+    /// the password in WORKAHEAD_PASSWORD, ~/.pgpass or ~/.my.cnf; ?sslmode=verify-full verifies
+    /// the server's certificate
     #[arg(long, value_name = "URL")]
     attach: Option<String>,
     /// Let the run write to that database: its tables are made there
@@ -67,17 +69,22 @@ impl ServerArguments {
     fn target(&self) -> anyhow::Result<Option<Target>> {
         let Some(url) = &self.attach else { return Ok(None) };
         let access = if self.allow_writes { Access::Write } else { Access::ReadOnly };
-        let target =
+        let mut target =
             Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
-        let mut target = target.or_password(std::env::var("WORKAHEAD_PASSWORD").ok());
+        if let Some(ignored) = target.find_password(&|name| std::env::var_os(name)) {
+            eprintln!("{}", output::escaped(&ignored));
+        }
         target.address.cleartext = self.allow_cleartext;
         Ok(Some(Target { superuser: self.allow_superuser, ..target }))
     }
 
     /// Prints the statements for a role that only reads, if the user wants them and no run.
     pub(crate) fn prints_role(&self) -> anyhow::Result<bool> {
-        let Some(target) = self.target()?.filter(|_| self.read_only_role) else { return Ok(false) };
-        crate::output::text(&target.read_only_role())?;
+        if !self.read_only_role {
+            return Ok(false);
+        }
+        let Some(target) = self.target()? else { return Ok(false) };
+        output::text(&target.read_only_role())?;
         Ok(true)
     }
 
@@ -89,15 +96,35 @@ impl ServerArguments {
     ) -> anyhow::Result<Setup<anyhow::Error>> {
         let Some(target) = self.target()? else { return Ok(setup(spec, data)) };
         let (engine, id) = (spec.engine.clone(), spec.id.clone());
+        let target = RefCell::new(target);
         let open: Opener<anyhow::Error> = Box::new(move |context| {
             let named = || format!("study `{id}`");
-            if let Some(writes) = target.examine().with_context(named)? {
-                eprintln!("{}", crate::output::escaped(&writes));
+            if let Some(writes) = examine(&target).with_context(named)? {
+                eprintln!("{}", output::escaped(&writes));
             }
-            workahead_engines::attached(&engine, target.clone(), context).with_context(named)
+            let target = target.borrow().clone();
+            workahead_engines::attached(&engine, target, context).with_context(named)
         });
         Ok(Setup { open, ..setup(spec, data) })
     }
+}
+
+/// Looks at the user's rights; in words what they could write. A password that the server requests
+/// and nothing gives is typed, once.
+fn examine(target: &RefCell<Target>) -> anyhow::Result<Option<String>> {
+    let examined = target.borrow().examine();
+    let refusal = match examined {
+        Err(refusal) if target.borrow().lacks_password(&refusal) => refusal,
+        examined => return Ok(examined?),
+    };
+    let typed = {
+        let address = &target.borrow().address;
+        let question = format!("Password of {} at {}: ", address.user, address.place);
+        password::prompt(&output::escaped(&question))?
+    };
+    let Some(typed) = typed else { return Err(refusal.into()) };
+    target.borrow_mut().address.password = Some(typed);
+    Ok(target.borrow().examine()?)
 }
 
 /// The set-up of a session with an engine of the registry.

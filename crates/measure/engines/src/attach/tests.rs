@@ -53,6 +53,26 @@ fn urls_lead_to_servers() {
 }
 
 #[test]
+fn encryption_has_the_words_of_both_products() {
+    for (query, mode, roots) in [
+        ("", TlsMode::Prefer, None),
+        ("?sslmode=disable", TlsMode::Disable, None),
+        ("?ssl-mode=PREFERRED", TlsMode::Prefer, None),
+        ("?sslmode=require", TlsMode::Require, None),
+        ("?sslmode=require&sslrootcert=a.pem", TlsMode::VerifyCa, Some("a.pem")),
+        ("?ssl-mode=VERIFY_CA&ssl-ca=/a%20b", TlsMode::VerifyCa, Some("/a b")),
+        ("?ssl-mode=VERIFY_IDENTITY", TlsMode::VerifyFull, None),
+        ("?sslmode=verify-full&sslrootcert=system", TlsMode::VerifyFull, None),
+    ] {
+        for scheme in ["postgres", "mysql"] {
+            let target = parse(&format!("{scheme}://ada@h/s{query}")).unwrap();
+            let roots = roots.map(PathBuf::from);
+            assert_eq!(target.address.tls, Tls { mode, roots }, "{query}");
+        }
+    }
+}
+
+#[test]
 fn the_default_user_is_the_one_of_this_process() {
     let target = parse("postgres:///s?host=/run").unwrap();
     assert_eq!(Some(target.address.user.as_str()), own_name().as_deref());
@@ -74,8 +94,9 @@ fn wrong_urls_are_refused_in_one_line_without_the_password() {
         ("postgres://ada:secret@h:99999/s", "`99999` is not a port"),
         ("postgres://ada:secret@h:0/s", "`0` is not a port"),
         ("postgres://ada:secret@h", "names no database"),
-        ("postgres://ada:secret@h/s?sslmode=require", "wants TLS"),
-        ("mysql://ada:secret@h/s?ssl-mode=REQUIRED", "wants TLS"),
+        ("postgres://ada:secret/1@h/s", "the port is not a number: write a `/`"),
+        ("postgres://ada:secret@h/s?sslmode=always", "`sslmode=always` is unknown"),
+        ("mysql://ada:secret@h/s?ssl-ca=f", "verifies nothing without a mode that does"),
         ("postgres://ada:secret@h/s?colour=red", "unknown parameter `colour`"),
         ("postgres://ada:secret%4@h/s", "two digits of base 16"),
         ("mysql://ada:secret@h/s?socket=run", "`socket=run` is not a path"),
@@ -90,4 +111,28 @@ fn wrong_urls_are_refused_in_one_line_without_the_password() {
 fn a_password_is_not_shown() {
     let target = parse("postgres://ada:secret@h/s").unwrap();
     assert!(!format!("{target:?}").contains("secret"));
+}
+
+#[test]
+fn a_password_is_cut_out_of_its_url() {
+    for (text, without, password) in [
+        (
+            "postgres://ada:secret@h:7/s?sslmode=require",
+            "postgres://ada@h:7/s?sslmode=require",
+            "secret",
+        ),
+        ("mysql://ada:a@b%2fc:@[::1]/s", "mysql://ada@[::1]/s", "a@b/c:"),
+        ("postgres://:p@/s", "postgres://@/s", "p"),
+        ("postgres://ada:@h", "postgres://ada@h", ""),
+        ("postgres://ada:p@?host=/run", "postgres://ada@?host=/run", "p"),
+    ] {
+        let split = Target::split_password(text).unwrap();
+        assert_eq!(split, (without.to_owned(), password.to_owned()), "{text}");
+        assert_eq!(Target::split_password(without), None);
+    }
+    for text in
+        ["postgres://ada@h:7/s", "postgres://h:7/a:b@c", "ada:secret@h", "postgres://a:%4@h"]
+    {
+        assert_eq!(Target::split_password(text), None, "{text}");
+    }
 }

@@ -57,11 +57,28 @@ impl Url {
             None => None,
             Some(port) => match port.parse() {
                 Ok(port) if port != 0 => Some(port),
+                // It may be a part of a password, which is not shown.
+                _ if !port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    let says = "the port is not a number: write a `/`, `?` or `#` in a password as \
+                                %2F, %3F or %23";
+                    return Err(says.to_owned());
+                }
                 _ => return Err(format!("`{port}` is not a port: give a number up to 65535")),
             },
         };
         Ok(())
     }
+}
+
+/// A URL without its password, and the password, decoded.
+pub(super) fn split_password(text: &str) -> Option<(String, String)> {
+    let from = text.find("://")? + 3;
+    let rest = &text[from..];
+    let authority = rest.find(['/', '?']).map_or(rest, |end| &rest[..end]);
+    let who = &authority[..authority.rfind('@')?];
+    let user = who.find(':')?;
+    let password = decode(&who[user + 1..]).ok()?;
+    Some((format!("{}{}", &text[..from + user], &rest[who.len()..]), password))
 }
 
 fn decode(text: &str) -> Result<String, String> {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::crypto;
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{
+    AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest,
+};
 use mysql_common::proto::MySerialize;
 use workahead_workloads::session::SessionError;
 
@@ -44,6 +46,9 @@ pub(super) fn all() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_FOUND_ROWS
 }
 
+/// The server's limit of a packet (`max_allowed_packet`).
+const PACKET_BYTES_MAX: u32 = 1 << 30;
+
 /// Logs in the client of `address` with these capabilities.
 pub(super) fn login(
     wire: &mut Wire,
@@ -59,7 +64,13 @@ pub(super) fn login(
     if greeting.protocol_version() != 10 || !offered.contains(CapabilityFlags::CLIENT_PROTOCOL_41) {
         return Err(garbled("a version of before 2004"));
     }
-    let capabilities = offered & able;
+    let mut capabilities = offered & able;
+    if address.wants_tls() {
+        match offered.contains(CapabilityFlags::CLIENT_SSL) {
+            true => capabilities.insert(CapabilityFlags::CLIENT_SSL),
+            false => address.without_tls()?,
+        }
+    }
     // MariaDB does not set the MySQL bit; only then the further bits are its own.
     let extended = match offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
         true => MariadbCapabilities::empty(),
@@ -90,10 +101,18 @@ pub(super) fn login(
         Some(plugin.clone()),
         capabilities,
         Some(attributes).filter(|_| capabilities.contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)),
-        1 << 30,
-    );
+        PACKET_BYTES_MAX,
+    )
+    .with_mariadb_ext_capabilities(extended);
+    if capabilities.contains(CapabilityFlags::CLIENT_SSL) {
+        let (flags, collation) = (response.capabilities(), response.collation());
+        let request = SslRequest::new(flags, PACKET_BYTES_MAX, collation);
+        request.with_mariadb_capabilities(extended).serialize(wire.reply());
+        wire.send()?;
+        wire.encrypt(address)?;
+    }
     let mut payload = Vec::new();
-    response.with_mariadb_ext_capabilities(extended).serialize(&mut payload);
+    response.serialize(&mut payload);
     wire.reply().extend(payload);
     wire.send()?;
     terms.status = prove(wire, address, plugin, nonce)?;
@@ -131,7 +150,7 @@ fn prove(
             [0x01, 0x03] if plugin == AuthPlugin::CachingSha2Password => {}
             [0x01, 0x04] if plugin == AuthPlugin::CachingSha2Password => {
                 // By a key that anybody could have sent: it is as good as in clear.
-                if !(wire.stays_here() || address.cleartext) {
+                if !(wire.is_confidential() || address.cleartext) {
                     return Err(in_clear(address));
                 }
                 tell(wire, password.unwrap_or_default(), &nonce)?;
@@ -141,10 +160,10 @@ fn prove(
     }
 }
 
-/// Sends the password itself: in clear text over a local socket, otherwise encrypted.
+/// Sends the password itself: over a local socket or TLS as it is, otherwise by the server's key.
 fn tell(wire: &mut Wire, password: &str, nonce: &[u8]) -> Result<(), SessionError> {
     let mut clear = [password.as_bytes(), &[0]].concat();
-    if !wire.is_local() {
+    if !wire.is_secure() {
         wire.reply().push(0x02);
         wire.send()?;
         let key = match wire.receive()? {
@@ -169,119 +188,4 @@ fn unknown(name: &str) -> SessionError {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::os::unix::net::UnixListener;
-
-    use mysql_common::constants::StatusFlags;
-
-    use super::*;
-    use crate::address::Place;
-    use crate::stream::Stream;
-
-    /// Logs in to a fake server that sends these packets, each after it received one. Returns the
-    /// packets it received.
-    fn at(says: Vec<Vec<u8>>) -> (Result<Terms, SessionError>, Vec<Vec<u8>>) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("s");
-        let listener = UnixListener::bind(&path).unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut client, _) = listener.accept().unwrap();
-            let mut heard = Vec::new();
-            for (at, payload) in says.iter().enumerate() {
-                let header = [payload.len() as u8, 0, 0, 2 * at as u8];
-                client.write_all(&[header.as_slice(), payload].concat()).unwrap();
-                let mut header = [0; 4];
-                if client.read_exact(&mut header).is_err() {
-                    break;
-                }
-                assert_eq!(usize::from(header[3]), 2 * at + 1, "packets are numbered");
-                let mut payload = vec![0; usize::from(header[0])];
-                client.read_exact(&mut payload).unwrap();
-                heard.push(payload);
-            }
-            heard
-        });
-        let address = Address {
-            place: Place::Socket(path),
-            user: "ada".to_owned(),
-            password: Some("pass".to_owned()),
-            database: "shop".to_owned(),
-            settings: Vec::new(),
-            read_only: false,
-            cleartext: false,
-        };
-        let mut wire = Wire::new(Stream::dial(&address.place).unwrap());
-        let terms = login(&mut wire, &address, all());
-        drop(wire);
-        (terms, server.join().unwrap())
-    }
-
-    fn greeting(plugin: &str) -> Vec<u8> {
-        let mut capabilities = all();
-        capabilities.insert(CapabilityFlags::CLIENT_CONNECT_WITH_DB);
-        let packet = HandshakePacket::new(
-            10,
-            b"8.4.0".as_slice(),
-            7,
-            *b"12345678",
-            Some(b"901234567890\0".as_slice()),
-            capabilities,
-            45,
-            StatusFlags::SERVER_STATUS_AUTOCOMMIT,
-            Some(plugin.as_bytes()),
-        );
-        let mut payload = Vec::new();
-        packet.serialize(&mut payload);
-        payload
-    }
-
-    const DONE: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
-
-    #[test]
-    fn a_mysql_without_a_cached_password_receives_it() {
-        let says = vec![greeting("caching_sha2_password"), vec![1, 4], DONE.to_vec()];
-        let (terms, heard) = at(says);
-        let terms = terms.unwrap();
-        assert_eq!((terms.connection, terms.status), (7, 2));
-        assert!(terms.without_eof && !terms.cached_columns);
-        assert_eq!(heard[1], b"pass\0");
-        let who = String::from_utf8_lossy(&heard[0]);
-        assert!(who.contains("ada\0") && who.contains("shop\0"), "{who}");
-    }
-
-    #[test]
-    fn a_server_may_switch_the_login_method() {
-        let switch = |plugin: &str| {
-            [b"\xfe", plugin.as_bytes(), b"\0abcdefghijklmnopqrst\0".as_slice()].concat()
-        };
-        let native = "mysql_native_password";
-        let says = vec![greeting("caching_sha2_password"), switch(native), DONE.to_vec()];
-        let (terms, heard) = at(says);
-        terms.unwrap();
-        let proof = AuthPlugin::MysqlNativePassword.gen_data(Some("pass"), b"abcdefghijklmnopqrst");
-        assert_eq!(heard[1], proof.unwrap().to_vec());
-        for (plugin, named) in [("client_ed25519", "client_ed25519"), ("dialog", "dialog")] {
-            let (terms, _) = at(vec![greeting(native), switch(plugin)]);
-            let says = terms.unwrap_err().to_string();
-            assert!(says.contains(&format!("not supported ({named})")), "{says}");
-        }
-        let (terms, _) = at(vec![greeting(native), vec![0xfe]]);
-        assert!(terms.unwrap_err().to_string().contains("not supported (mysql_old_password)"));
-    }
-
-    #[test]
-    fn a_wrong_greeting_is_one_clear_error() {
-        for packet in [b"".as_slice(), b"220 mail.example ESMTP\r\n", b"\x0a5.5", &DONE] {
-            let (terms, _) = at(vec![packet.to_vec()]);
-            assert!(matches!(terms, Err(SessionError::Gone(_))), "{packet:?}");
-        }
-        let (terms, _) = at(vec![greeting("caching_sha2_password"), vec![1, 9]]);
-        assert!(terms.unwrap_err().to_string().contains("a packet out of turn"));
-        let (terms, _) = at(vec![b"\xff\x10\x04Too many connections".to_vec()]);
-        assert_eq!(
-            terms.unwrap_err(),
-            SessionError::Failed("Too many connections (error 1040)".to_owned())
-        );
-    }
-}
+mod tests;

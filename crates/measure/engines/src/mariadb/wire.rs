@@ -8,6 +8,7 @@ use std::fmt::Display;
 
 use workahead_workloads::session::SessionError;
 
+use crate::address::Address;
 use crate::stream::{Patience, Stream};
 
 const HEADER_BYTES: usize = 4;
@@ -36,14 +37,19 @@ impl Wire {
         self.stream.set_patience(patience);
     }
 
-    /// Whether nobody between here and the server can listen.
-    pub(super) fn stays_here(&self) -> bool {
-        self.stream.stays_here()
+    /// Whether nobody between here and the server can read what is sent.
+    pub(super) fn is_confidential(&self) -> bool {
+        self.stream.is_confidential()
     }
 
-    /// Whether the other side is on this machine.
-    pub(super) fn is_local(&self) -> bool {
-        self.stream.is_local()
+    /// Encrypts all that follows.
+    pub(super) fn encrypt(&mut self, address: &Address) -> Result<(), SessionError> {
+        self.stream.encrypt(address)
+    }
+
+    /// Whether the server takes a password as it is: over its socket, or encrypted.
+    pub(super) fn is_secure(&self) -> bool {
+        self.stream.is_local() || self.stream.is_encrypted()
     }
 
     /// Begins an exchange: append the command's arguments to the returned buffer.

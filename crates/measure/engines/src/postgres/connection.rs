@@ -18,10 +18,10 @@ use workahead_workloads::session::{
 use super::login::{Key, login};
 use super::statement::{Cell, Prepared, parse, texts};
 use super::wire::{Message, Wire, garbled};
-use super::{copy, refusal};
+use super::{copy, encryption, refusal};
 use crate::address::Address;
 use crate::error_context;
-use crate::stream::{Patience, Stream};
+use crate::stream::Patience;
 
 /// A connection.
 pub struct Connection {
@@ -39,7 +39,7 @@ impl Connection {
     /// [`SessionError::Gone`] when nothing answers or the server is not ready, otherwise
     /// [`SessionError::Failed`] with what the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
-        let mut wire = Wire::new(Stream::dial(&address.place)?);
+        let mut wire = Wire::new(encryption::dial(address)?);
         let key = login(&mut wire, address)?;
         wire.set_patience(Patience::Endless);
         let (address, statements, cells) = (address.clone(), Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ pub struct Canceller {
 impl Canceller {
     /// Requests the cancellation; the connection's statement then fails with SQLSTATE 57014.
     pub fn cancel(&self) {
-        let Ok(mut stream) = Stream::dial(&self.address.place) else { return };
+        let Ok(mut stream) = encryption::dial(&self.address) else { return };
         let mut request = bytes::BytesMut::new();
         frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
         // There is no answer to it: once the server has passed it on, it closes the connection.

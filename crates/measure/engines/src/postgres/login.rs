@@ -1,14 +1,13 @@
 //! The beginning of a connection: the user, the password if requested, and then ready.
 
 use bytes::BytesMut;
-use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::Message as Parsed;
 use postgres_protocol::message::frontend;
 use workahead_workloads::session::SessionError;
 
 use super::refusal;
+use super::scram::Scram;
 use super::wire::{Wire, garbled};
 use crate::address::{Address, in_clear};
 
@@ -22,7 +21,7 @@ pub(super) struct Key {
 /// Logs in the client of `address`.
 pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionError> {
     introduce(wire, address)?;
-    let mut scram: Option<ScramSha256> = None;
+    let mut scram: Option<Scram> = None;
     let mut key = Key::default();
     let mut accepted = false;
     loop {
@@ -38,8 +37,16 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
             Parsed::BackendKeyData(body) => {
                 key = Key { process_id: body.process_id(), secret: body.secret_key() };
             }
+            // Without the server's proof nothing else is tried.
+            Parsed::AuthenticationCleartextPassword
+            | Parsed::AuthenticationMd5Password(_)
+            | Parsed::AuthenticationSasl(_)
+                if scram.is_some() =>
+            {
+                return Err(garbled(&"another login method after SCRAM"));
+            }
             Parsed::AuthenticationCleartextPassword => {
-                if !(wire.stays_here() || address.cleartext) {
+                if !(wire.is_confidential() || address.cleartext) {
                     return Err(in_clear(address));
                 }
                 let password = password(address)?;
@@ -53,29 +60,21 @@ pub(super) fn login(wire: &mut Wire, address: &Address) -> Result<Key, SessionEr
                 wire.send()?;
             }
             Parsed::AuthenticationSasl(body) => {
-                if !body.mechanisms().any(|name| Ok(name == SCRAM_SHA_256)).map_err(wrong)? {
-                    return Err(unknown());
-                }
-                let password = password(address)?;
-                let begun = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), &mut wire.out)
-                    .map_err(wrong)?;
-                scram = Some(begun);
-                wire.send()?;
+                scram = Some(Scram::begin(wire, &body, password(address)?)?);
             }
             Parsed::AuthenticationSaslContinue(body) => {
                 let scram =
                     scram.as_mut().ok_or_else(|| garbled(&"SCRAM continues before it began"))?;
-                scram.update(body.data()).map_err(wrong)?;
-                frontend::sasl_response(scram.message(), &mut wire.out).map_err(wrong)?;
-                wire.send()?;
+                scram.prove(wire, body.data())?;
             }
             Parsed::AuthenticationSaslFinal(body) => {
                 let scram = scram.as_mut().ok_or_else(|| garbled(&"SCRAM ends before it began"))?;
-                // The server proves that it knows the password too.
-                scram.finish(body.data()).map_err(wrong)?;
+                scram.verify(body.data())?;
             }
-            Parsed::AuthenticationOk => accepted = true,
+            Parsed::AuthenticationOk => {
+                scram.as_ref().map_or(Ok(()), Scram::accepted)?;
+                accepted = true;
+            }
             Parsed::ParameterStatus(_)
             | Parsed::NoticeResponse(_)
             | Parsed::NotificationResponse(_) => {}
@@ -109,17 +108,23 @@ fn introduce(wire: &mut Wire, address: &Address) -> Result<(), SessionError> {
 fn password(address: &Address) -> Result<&str, SessionError> {
     address.password.as_deref().ok_or_else(|| {
         let (user, place) = (&address.user, &address.place);
-        let says = format!("the server at {place} requests a password of `{user}`: give it");
+        let says = format!(
+            "the server at {place} requests a password of `{user}`: give it in \
+             WORKAHEAD_PASSWORD or ~/.pgpass"
+        );
         SessionError::Failed(says)
     })
 }
 
-fn unknown() -> SessionError {
+pub(super) fn unknown() -> SessionError {
     let says = "the server requests a login method that is not supported: use a user with a \
                 password (scram-sha-256 or md5)";
     SessionError::Failed(says.to_owned())
 }
 
-fn wrong(error: std::io::Error) -> SessionError {
+pub(super) fn wrong(error: std::io::Error) -> SessionError {
     SessionError::Failed(error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

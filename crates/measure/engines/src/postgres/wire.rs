@@ -45,9 +45,14 @@ impl Wire {
         self.stream.set_patience(patience);
     }
 
-    /// Whether nobody between here and the server can listen.
-    pub(super) fn stays_here(&self) -> bool {
-        self.stream.stays_here()
+    /// Whether nobody between here and the server can read what is sent.
+    pub(super) fn is_confidential(&self) -> bool {
+        self.stream.is_confidential()
+    }
+
+    /// The server's certificate, if the connection is encrypted.
+    pub(super) fn certificate(&self) -> Option<&[u8]> {
+        self.stream.certificate()
     }
 
     /// Appends the output of `say` to `out`; nothing when it fails, as for a text with a null byte.

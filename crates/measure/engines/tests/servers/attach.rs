@@ -5,7 +5,7 @@ use workahead_engines::postgres;
 use workahead_study::engine::Stop;
 use workahead_workloads::session::{Session, SessionError};
 
-use crate::shared::{self, directory, with_settings};
+use crate::shared::{self, directory, free_port, with_settings};
 
 fn target(url: &str, access: Access) -> Target {
     Target::parse(url, access).unwrap_or_else(|error| panic!("{error}"))
@@ -24,11 +24,6 @@ fn refused(url: &str) -> String {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("the login succeeded"),
     }
-}
-
-/// A port without a listener.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
@@ -89,7 +84,7 @@ fn postgres_by_its_port_requests_passwords() {
     let says = refused(&at("old:o", "nowhere"));
     assert!(says.contains("database \"nowhere\" does not exist"), "{says}");
     let says = refused(&at("tls:secret", "postgres"));
-    assert!(says.contains("wants TLS, which is not supported"), "{says}");
+    assert!(says.contains("lets `tls` in with TLS only"), "{says}");
     let says = refused(&format!("mysql://old:o@127.0.0.1:{port}/postgres"));
     assert!(says.contains("is it running"), "{says}");
 }
@@ -149,6 +144,7 @@ fn another_protocol_is_not_taken_for_one_of_ours() {
         settings: Vec::new(),
         read_only: false,
         cleartext: false,
+        tls: workahead_engines::tls::Tls::default(),
     };
     let opened = postgres::Connection::open(&address).map(drop);
     assert!(matches!(opened, Err(SessionError::Gone(_))), "{opened:?}");

@@ -14,4 +14,5 @@ mod private;
 mod read_only;
 mod shared;
 mod sysbench;
+mod tls;
 mod tpch;

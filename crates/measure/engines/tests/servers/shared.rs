@@ -80,6 +80,11 @@ pub(crate) fn mariadb() -> Arc<Shared<mariadb::Server>> {
     })
 }
 
+/// A port without a listener.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// Whether a process runs and is not a zombie.
 pub(crate) fn alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))

@@ -1,0 +1,166 @@
+//! Passwords of servers on their way into this process: out of the list of processes, or typed.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::Context;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use workahead_engines::attach::Target;
+use workahead_engines::attach::password::VARIABLE;
+
+const OPTION: &str = "--attach";
+
+/// Starts this program anew if a URL among its arguments has a password, with that in a variable of
+/// the environment. Everybody on the machine can read the arguments of a process
+/// (`/proc/PID/cmdline`), its environment only the same user and root.
+///
+/// The process stays the same one. Overwriting the arguments where they lie would be `unsafe`, and
+/// this has to happen before there are threads anyway. Until it has, a few milliseconds, the
+/// password can be seen: the files and the variable have no such gap.
+pub(crate) fn leave_process_list() -> anyhow::Result<()> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let Some((arguments, password)) = without_password(&arguments) else { return Ok(()) };
+    // By its path, so that the list of processes shows its name; it may be gone since.
+    let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+    let mut command = Command::new(program);
+    command.arg0(&arguments[0]).args(&arguments[1..]).env(VARIABLE, password);
+    Err(command.exec()).with_context(|| {
+        format!("can't take the URL's password out of the list of processes: give it in {VARIABLE}")
+    })
+}
+
+/// The arguments without the password of a URL after `study … --attach`, and that password.
+fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
+    let [_, command, ..] = arguments else { return None };
+    if command != "study" {
+        return None;
+    }
+    let mut found = None;
+    let mut after_option = false;
+    let without = arguments.iter().map(|argument| {
+        let text = argument.to_str().unwrap_or_default();
+        let inline = text.strip_prefix(OPTION).and_then(|rest| rest.strip_prefix('='));
+        let url = inline.or(Some(text).filter(|_| after_option));
+        after_option = argument == OsStr::new(OPTION);
+        let Some((url, password)) = url.and_then(Target::split_password) else {
+            return argument.clone();
+        };
+        found = Some(password);
+        if inline.is_some() { format!("{OPTION}={url}").into() } else { url.into() }
+    });
+    let without = without.collect();
+    Some((without, found?))
+}
+
+/// Prompts for a password at the terminal, without echo; `None` where standard input is none.
+///
+/// # Errors
+/// When it is interrupted, or the terminal fails.
+pub(crate) fn prompt(question: &str) -> anyhow::Result<Option<String>> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Ok(None);
+    }
+    let echo = Echo::off().context("can't turn the terminal's echo off")?;
+    eprint!("{question}");
+    let _ = std::io::stderr().flush();
+    let typed = read_line(|| {
+        let mut byte = [0];
+        Ok((rustix::io::retry_on_intr(|| rustix::io::read(&input, &mut byte))? == 1)
+            .then_some(byte[0]))
+    });
+    drop(echo);
+    eprintln!();
+    typed.map(Some)
+}
+
+/// A line as it is typed, with the keys that edit it.
+fn read_line(mut key: impl FnMut() -> rustix::io::Result<Option<u8>>) -> anyhow::Result<String> {
+    const INTERRUPT: u8 = 0x03;
+    const END: u8 = 0x04;
+    const KILL: u8 = 0x15;
+    let mut line = Vec::new();
+    loop {
+        match key().context("can't read the password")? {
+            Some(b'\n' | b'\r') => break,
+            Some(0x08 | 0x7f) => {
+                // All bytes of a character.
+                while line.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
+            }
+            Some(KILL) => line.clear(),
+            None | Some(INTERRUPT | END) => anyhow::bail!("no password was given"),
+            Some(byte) => line.push(byte),
+        }
+    }
+    String::from_utf8(line).context("the password is not UTF-8")
+}
+
+/// Keys come one by one, and are not shown, until this is dropped. An interruption is a key too, so
+/// that none leaves the terminal without echo.
+struct Echo {
+    before: Termios,
+}
+
+impl Echo {
+    fn off() -> rustix::io::Result<Echo> {
+        let before = tcgetattr(std::io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Echo { before })
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(arguments: &[&str]) -> Option<(Vec<OsString>, String)> {
+        without_password(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_password_among_the_arguments_of_studies_is_cut_out() {
+        let url = "postgres://ada:p%40ss@h/s";
+        for (given, kept) in [
+            (["w", "study", "run", "a", "--attach", url], "postgres://ada@h/s"),
+            (
+                ["w", "study", "resume", "a", "--json", &format!("--attach={url}")],
+                "--attach=postgres://ada@h/s",
+            ),
+        ] {
+            let (without, password) = split(&given).unwrap();
+            assert_eq!(password, "p@ss");
+            assert_eq!(without[..5], given.map(OsString::from)[..5]);
+            assert_eq!(without[5], kept);
+            assert_eq!(without_password(&without), None, "it is done once");
+        }
+        let other = ["w", "counters", "stat", "client", "--attach", url];
+        assert_eq!(split(&other), None, "another program's arguments are its own");
+        assert_eq!(split(&["w", "study", "run", "a", "--attach"]), None);
+        assert_eq!(split(&["w", "study", "run", url]), None);
+        assert_eq!(split(&["w"]), None);
+    }
+
+    #[test]
+    fn a_line_is_edited_as_it_is_typed() {
+        let typed = |keys: &str| {
+            let mut keys = keys.bytes();
+            read_line(|| Ok(keys.next()))
+        };
+        assert_eq!(typed("secret\n").unwrap(), "secret");
+        assert_eq!(typed("ab\u{7f}\u{7f}\u{7f}cé\u{7f}\rd").unwrap(), "c");
+        assert_eq!(typed("wrong\u{15}right\n").unwrap(), "right");
+        for ended in ["sec", "sec\u{3}ret\n", "\u{4}"] {
+            assert_eq!(typed(ended).unwrap_err().to_string(), "no password was given");
+        }
+    }
+}
