@@ -37,6 +37,9 @@ use crate::commands::join::units::Unit;
 /// The size of a column's page in most files.
 const PAGE_BYTES: usize = 1 << 20;
 
+/// Pages that are always read: a limit is exceeded by as much.
+const PAGES_BYTES_MIN: usize = 16 << 20;
+
 /// Texts of a batch: their places have 31 bits.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
@@ -147,8 +150,7 @@ impl ParquetInput {
     /// Rows of a row group, in batches of some rows: fewer where they could be too wide.
     fn part(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Part> {
         let room = self.room(unit.row_group)?;
-        let bytes_max = (self.bytes_max - room.page_bytes).min(TEXT_BYTES_MAX);
-        let rows_max = bytes_max.checked_div(room.row_bytes);
+        let rows_max = self.bytes_max.min(TEXT_BYTES_MAX).checked_div(room.row_bytes);
         let batch_rows = rows_max.map_or(batch_rows, |most| batch_rows.min(most.max(1)));
         let parquet = self.metadata.parquet_schema();
         let projection = match &self.columns {
@@ -171,15 +173,17 @@ impl ParquetInput {
         if let Some(room) = self.rooms[group].get() {
             return Ok(*room);
         }
+        // What is set aside for reading may be used, whatever share of the limit it is.
+        let page_max = self.bytes_max.max(self.reading_bytes()).max(PAGES_BYTES_MIN);
         let mut sum = Room::default();
         for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
             let room =
-                pages::room(&self.source, self.metadata.metadata(), (group, leaf), self.bytes_max)?;
+                pages::room(&self.source, self.metadata.metadata(), (group, leaf), page_max)?;
             sum.page_bytes = sum.page_bytes.saturating_add(room.page_bytes);
             sum.row_bytes = sum.row_bytes.saturating_add(room.row_bytes);
         }
-        if sum.page_bytes > self.bytes_max {
-            return Err(pages::too_large("a page of each column", sum.page_bytes, self.bytes_max));
+        if sum.page_bytes > page_max {
+            return Err(pages::too_large("a page of each column", sum.page_bytes, page_max));
         }
         Ok(*self.rooms[group].get_or_init(|| sum))
     }
