@@ -121,17 +121,13 @@ impl ParquetInput {
     }
 
     /// Rows of a batch: fewer than wanted if they are wide.
-    fn batch_rows(
-        &self,
-        file: &File,
-        row_group: usize,
-        size: BatchSize,
-    ) -> Result<usize, ParquetError> {
+    fn batch_rows(&self, file: &File, row_group: usize, size: BatchSize) -> usize {
         let row_bytes = match self.decoded_row_bytes(row_group) {
             Some(bytes) => bytes,
-            None => self.measured_row_bytes(file)?,
+            // What can't be read will be an error when the batches are read.
+            None => self.measured_row_bytes(file).unwrap_or(0),
         };
-        Ok((size.bytes / row_bytes.max(1)).clamp(1, size.rows))
+        (size.bytes / row_bytes.max(1)).clamp(1, size.rows)
     }
 
     /// Bytes of a row group's average row in memory. `None` if the metadata do not have them: a
@@ -167,7 +163,7 @@ impl ParquetInput {
         unit: Unit,
         size: BatchSize,
     ) -> Result<Part, ParquetError> {
-        let batch_rows = self.batch_rows(&file, unit.row_group, size)?;
+        let batch_rows = self.batch_rows(&file, unit.row_group, size);
         self.part(file, unit, batch_rows)
     }
 
