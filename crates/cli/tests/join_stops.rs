@@ -2,7 +2,8 @@
 
 mod process;
 
-use std::process::Child;
+use std::fs::File;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -73,4 +74,23 @@ fn so_is_one_that_spills() {
     for more in [&[][..], &["--out", "out.csv"]] {
         stops(&place, place.start(&join(&[&limit[..], more].concat())), true);
     }
+}
+
+/// From a pipe into which nothing is written.
+#[test]
+fn so_is_one_that_waits_for_its_input() {
+    let place = skewed();
+    let fifo = place.path("fifo.csv");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // Open for both, so that neither side waits for the other to open it.
+    let _writer = File::options().read(true).write(true).open(&fifo).unwrap();
+    let words = ["join", "--left", "fifo.csv", "--right", "right.parquet", "--on", "id"];
+    let child = place.start(&words);
+    std::thread::sleep(RUNNING);
+    let start = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < STOP_MAX, "it went on for {:?}", start.elapsed());
+    assert_eq!(text(&output.stderr), "error: interrupted\n");
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -14,6 +14,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use arrow_schema::{DataType, SchemaRef};
@@ -29,6 +32,11 @@ use super::units::Unit;
 use crate::errors::WrongUse;
 use crate::interrupt::Interrupted;
 use crate::memory::Memory;
+
+/// Read at a time of what can be read only once.
+const PIECE_BYTES: usize = 1 << 20;
+/// Waited for such a piece before the next look whether the user has interrupted.
+const WAIT: Duration = Duration::from_millis(50);
 
 /// What a part of a file may take while it is decoded, whatever the file says of itself.
 #[derive(Debug, Clone, Copy)]
@@ -248,7 +256,7 @@ impl Opening<'_> {
     /// Copies what can be read only once into a file without a name.
     fn copy(&self, path: &Path, from: File, format: Format) -> anyhow::Result<File> {
         let shown = path.display();
-        let mut from: Box<dyn Read> = match format {
+        let from: Box<dyn Read + Send> = match format {
             Format::Csv | Format::Tsv => Box::new(Records::new(from, self.bounds.record_bytes)),
             _ => Box::new(from),
         };
@@ -256,19 +264,37 @@ impl Opening<'_> {
         let directory = at.display();
         let mut to = tempfile::tempfile_in(&at)
             .with_context(|| format!("can't write to {directory}, where {shown} is copied to"))?;
-        let mut piece = vec![0; 1 << 20];
+        let pieces = read_aside(from);
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Interrupted.into());
             }
-            let bytes = from.read(&mut piece).with_context(|| format!("can't read {shown}"))?;
-            if bytes == 0 {
-                return Ok(to);
-            }
-            to.write_all(&piece[..bytes])
-                .with_context(|| format!("can't copy {shown} to {directory}"))?;
+            let piece = match pieces.recv_timeout(WAIT) {
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(to),
+                Ok(piece) => piece.with_context(|| format!("can't read {shown}"))?,
+            };
+            to.write_all(&piece).with_context(|| format!("can't copy {shown} to {directory}"))?;
         }
     }
+}
+
+/// Reads on a thread of its own, which ends with the process if nothing arrives any more: a read
+/// from a pipe can't be stopped.
+fn read_aside(mut from: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
+    let (pieces, received) = sync_channel(1);
+    thread::spawn(move || {
+        loop {
+            let mut piece = vec![0; PIECE_BYTES];
+            let read = from.read(&mut piece).map(|bytes| piece.truncate(bytes));
+            let ended = read.is_err() || piece.is_empty();
+            let is_end = read.is_ok() && ended;
+            if is_end || pieces.send(read.map(|()| piece)).is_err() || ended {
+                return;
+            }
+        }
+    });
+    received
 }
 
 /// An open file once more, with a position of its own.

@@ -143,7 +143,8 @@ impl ParquetInput {
     }
 
     pub(super) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Part> {
-        let row_bytes = self.usual_row_bytes(unit.row_group)?;
+        // What can't be read will be an error when the batches are read.
+        let row_bytes = self.usual_row_bytes(unit.row_group).unwrap_or(0);
         self.part(unit, (size.bytes / row_bytes.max(1)).clamp(1, size.rows))
     }
 
