@@ -13,7 +13,6 @@ mod pages;
 mod row_group;
 mod source;
 mod thrift;
-mod width;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -56,8 +55,6 @@ pub(super) struct ParquetInput {
     bytes_max: usize,
     /// What each row group takes, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
-    /// Bytes of a row, where they had to be measured.
-    measured: OnceLock<usize>,
 }
 
 impl ParquetInput {
@@ -66,14 +63,7 @@ impl ParquetInput {
         let source = Source::new(file)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self {
-            source: Arc::new(source),
-            metadata,
-            columns: None,
-            bytes_max,
-            rooms,
-            measured: OnceLock::new(),
-        })
+        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -143,16 +133,11 @@ impl ParquetInput {
     }
 
     pub(super) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Part> {
-        // What can't be read will be an error when the batches are read.
-        let row_bytes = self.usual_row_bytes(unit.row_group).unwrap_or(0);
-        self.part(unit, (size.bytes / row_bytes.max(1)).clamp(1, size.rows))
-    }
-
-    /// Rows of a row group, in batches of some rows: fewer where they could be too wide.
-    fn part(&self, unit: Unit, batch_rows: usize) -> anyhow::Result<Part> {
         let room = self.room(unit.row_group)?;
+        // Fewer rows if they are wide, and as few as those that are widest.
+        let usual = (size.bytes / room.usual_bytes.max(1)).clamp(1, size.rows);
         let rows_max = self.bytes_max.min(TEXT_BYTES_MAX).checked_div(room.row_bytes);
-        let batch_rows = rows_max.map_or(batch_rows, |most| batch_rows.min(most.max(1)));
+        let batch_rows = rows_max.map_or(usual, |most| usual.min(most.max(1)));
         let parquet = self.metadata.parquet_schema();
         let projection = match &self.columns {
             None => ProjectionMask::all(),
@@ -182,6 +167,7 @@ impl ParquetInput {
                 pages::room(&self.source, self.metadata.metadata(), (group, leaf), page_max)?;
             sum.page_bytes = sum.page_bytes.saturating_add(room.page_bytes);
             sum.row_bytes = sum.row_bytes.saturating_add(room.row_bytes);
+            sum.usual_bytes = sum.usual_bytes.saturating_add(room.usual_bytes);
         }
         if sum.page_bytes > page_max {
             return Err(pages::too_large("a page of each column", sum.page_bytes, page_max));

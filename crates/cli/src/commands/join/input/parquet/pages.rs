@@ -13,14 +13,15 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::Length;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::TEXT_BYTES_MAX;
 use super::source::Source;
 use super::thrift::{Malformed, Reader, kind};
 
 /// Headers are some dozens of bytes, more if they hold statistics of texts.
 const HEADER_BYTES: usize = 512;
 const HEADER_BYTES_MAX: usize = 16 << 20;
-/// A dictionary is looked at if batches would have to be smaller than this without that.
-const BATCH_ROWS_ENOUGH: usize = 4_096;
+/// A dictionary is looked at unless batches of so many rows of all of it are small enough.
+const BATCH_ROWS: usize = 1 << 16;
 /// A level of a nested value: definition and repetition.
 const LEVEL_BYTES: usize = 4;
 
@@ -31,6 +32,8 @@ pub(super) struct Room {
     pub(super) page_bytes: usize,
     /// A row, where rows take most.
     pub(super) row_bytes: usize,
+    /// A row on average.
+    pub(super) usual_bytes: usize,
 }
 
 /// `PageHeader`.
@@ -57,8 +60,7 @@ pub(super) fn room(
     let (start, length) = chunk.byte_range();
     let end = start.checked_add(length).filter(|end| *end <= file.len());
     ensure!(end.is_some(), "a column is beyond its end");
-    let mut seen =
-        Seen { chunk, bytes_max, dictionary: 0, largest: 0, dense: 0, values: 0, delta: false };
+    let mut seen = Seen::new(chunk, bytes_max);
     let places = metadata.offset_index().map(|index| index[group][leaf].page_locations());
     match places.filter(|places| !places.is_empty()) {
         None => seen.pages(file, start, start + length)?,
@@ -74,7 +76,7 @@ pub(super) fn room(
             }
         }
     }
-    seen.room(file)
+    seen.room(file, metadata.row_group(group).num_rows())
 }
 
 /// The largest of what was seen of a chunk.
@@ -87,9 +89,29 @@ struct Seen<'a> {
     dense: usize,
     values: usize,
     delta: bool,
+    /// Values of the dictionary.
+    dictionary_values: usize,
+    /// Bytes and values of all pages.
+    all_bytes: usize,
+    all_values: usize,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    fn new(chunk: &'a ColumnChunkMetaData, bytes_max: usize) -> Self {
+        Self {
+            chunk,
+            bytes_max,
+            dictionary: 0,
+            largest: 0,
+            dense: 0,
+            values: 0,
+            delta: false,
+            dictionary_values: 0,
+            all_bytes: 0,
+            all_values: 0,
+        }
+    }
+
     /// Pages that follow each other.
     fn pages(&mut self, file: &Source, mut at: u64, end: u64) -> anyhow::Result<()> {
         while at < end {
@@ -109,11 +131,14 @@ impl Seen<'_> {
             let fits = header.values.checked_mul(least).is_some_and(|b| b <= header.page_bytes);
             ensure!(fits, "a dictionary has more values than bytes");
             self.dictionary = header.page_bytes.max(self.dictionary);
+            self.dictionary_values = header.values;
             return Ok(());
         }
         self.largest = header.page_bytes.max(self.largest);
         self.dense = header.page_bytes.div_ceil(header.values.max(1)).max(self.dense);
         self.values = header.values.max(self.values);
+        self.all_bytes = self.all_bytes.saturating_add(header.page_bytes);
+        self.all_values = self.all_values.saturating_add(header.values);
         self.delta |= header.is_delta;
         // Lengths of all its texts are decoded at once.
         if header.is_delta && header.values.saturating_mul(2 * size_of::<i32>()) > self.bytes_max {
@@ -122,7 +147,7 @@ impl Seen<'_> {
         Ok(())
     }
 
-    fn room(self, file: &Source) -> anyhow::Result<Room> {
+    fn room(self, file: &Source, rows: i64) -> anyhow::Result<Room> {
         let description = self.chunk.column_descr();
         let mut widest = match description.physical_type() {
             // A missing value takes as much as one that is there.
@@ -142,7 +167,12 @@ impl Seen<'_> {
         } else if widest > self.bytes_max {
             return Err(self.too_large(widest));
         }
-        Ok(Room { page_bytes: self.dictionary + self.largest, row_bytes: widest })
+        // In the pages, values of a dictionary are numbers.
+        let mean = self.dictionary.div_ceil(self.dictionary_values.max(1));
+        let all_bytes = self.all_values.saturating_mul(mean).saturating_add(self.all_bytes);
+        let usual_bytes = all_bytes.div_ceil(usize::try_from(rows)?.max(1));
+        let page_bytes = self.dictionary + self.largest;
+        Ok(Room { page_bytes, row_bytes: widest, usual_bytes })
     }
 
     /// Bytes of a value without its contents.
@@ -158,7 +188,7 @@ impl Seen<'_> {
 
     /// The longest text of the dictionary; its size if that is no matter.
     fn widest_of_dictionary(&self, file: &Source) -> anyhow::Result<usize> {
-        if self.dictionary.saturating_mul(BATCH_ROWS_ENOUGH) <= self.bytes_max {
+        if self.dictionary.saturating_mul(BATCH_ROWS) <= self.bytes_max.min(TEXT_BYTES_MAX) {
             return Ok(self.dictionary);
         }
         let file = Arc::new(file.clone());
