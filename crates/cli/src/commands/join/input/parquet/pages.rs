@@ -20,7 +20,7 @@ use super::thrift::{Malformed, Reader, kind};
 /// Headers are some dozens of bytes, more if they hold statistics of texts.
 const HEADER_BYTES: usize = 512;
 const HEADER_BYTES_MAX: usize = 16 << 20;
-/// A dictionary is looked at unless batches of so many rows of all of it are small enough.
+/// A dictionary is looked at unless a batch of this length, all of it in each row, is small enough.
 const BATCH_ROWS: usize = 1 << 16;
 /// A level of a nested value: definition and repetition.
 const LEVEL_BYTES: usize = 4;
