@@ -63,7 +63,10 @@ impl Memory {
 
 /// The system's temporary directory; one whose files are memory would take what the limit gives.
 fn temporary_on_disk() -> anyhow::Result<PathBuf> {
-    let usual = std::env::temp_dir();
+    on_disk(std::env::temp_dir())
+}
+
+fn on_disk(usual: PathBuf) -> anyhow::Result<PathBuf> {
     let tried = [usual.clone(), PathBuf::from("/var/tmp")];
     let on_disk = tried.into_iter().find(|path| !memory::holds_files(path) && path.is_dir());
     on_disk.with_context(|| {
@@ -94,5 +97,20 @@ impl Budget {
             )
         })?;
         Ok(reservation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_spilled_to_memory() {
+        let shared = PathBuf::from("/dev/shm");
+        if memory::holds_files(&shared) {
+            let chosen = on_disk(shared).unwrap();
+            assert!(!memory::holds_files(&chosen), "{}", chosen.display());
+        }
+        assert!(!memory::holds_files("/no/such/directory".as_ref()));
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use hostile::{arrow_file, arrow_stream, csv, ends_well, join, place, table};
 use parquet::arrow::ArrowWriter;
@@ -244,4 +244,15 @@ fn columns_are_told_apart_by_their_names() {
     assert!(said.contains("several columns"), "{said}");
     let said = place.fails(&on("a=b=id"), 2);
     assert!(said.contains("in double quotes"), "{said}");
+}
+
+#[test]
+fn keys_without_a_byte_are_equal() {
+    let place = place();
+    let ids = vec![Some(b"".as_slice()), Some(b""), None];
+    let ids = FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids.into_iter(), 0).unwrap();
+    let batch = RecordBatch::try_from_iter_with_nullable([("id", Arc::new(ids) as _, true)]);
+    arrow_file(&place.path("empty.arrow"), &batch.unwrap(), None);
+    let files = ["--left", "empty.arrow", "--right", "empty.arrow", "--on", "id"];
+    assert_eq!(place.json(&[&["join"][..], &files].concat())["rows"], 4);
 }

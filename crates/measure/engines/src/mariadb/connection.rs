@@ -181,13 +181,18 @@ impl Canceller {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
 
     use workahead_study::engine::Stop;
 
     use super::*;
+    use crate::address::Place;
     use crate::mariadb::Server;
+    use crate::mariadb::login::tests::greeting;
     use crate::server::Options;
+    use crate::tls::Tls;
 
     /// A server of before 2015, or a proxy, ends the columns and the rows by packets of another
     /// form; one of today does so for a client that knows no other.
@@ -222,5 +227,47 @@ mod tests {
         }
         assert!(session.run("SELECT 1; SELECT colour").is_err());
         assert_eq!(session.texts("SELECT max(a) FROM t").unwrap(), ["3"]);
+    }
+
+    /// MySQL has had no variable `tx_read_only` since 8.0.3. There is none here: its greeting is
+    /// that of 8.4, and what it hears is written down.
+    #[test]
+    fn a_session_that_only_reads_names_no_variable() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut heard = Vec::new();
+            let done = [0, 0, 0, 2, 0, 0, 0].to_vec();
+            let says = [greeting("mysql_native_password", login::all()), done.clone(), done];
+            for (payload, number) in says.iter().zip([0, 2, 1]) {
+                let header = [payload.len() as u8, 0, 0, number];
+                client.write_all(&[header.as_slice(), payload].concat()).unwrap();
+                let mut header = [0; 4];
+                if client.read_exact(&mut header).is_err() {
+                    break;
+                }
+                let mut payload = vec![0; usize::from(header[0])];
+                client.read_exact(&mut payload).unwrap();
+                heard.push(payload);
+            }
+            heard
+        });
+        let address = Address {
+            place: Place::Socket(path),
+            user: "ada".to_owned(),
+            password: None,
+            database: "shop".to_owned(),
+            settings: Vec::new(),
+            read_only: true,
+            cleartext: false,
+            tls: Tls::default(),
+        };
+        drop(Connection::open(&address).unwrap());
+        let heard = server.join().unwrap();
+        const COM_QUERY: u8 = 3;
+        assert_eq!(heard[1], [&[COM_QUERY], &b"SET SESSION TRANSACTION READ ONLY"[..]].concat());
+        assert!(!heard.concat().windows(9).any(|text| text == b"read_only"));
     }
 }

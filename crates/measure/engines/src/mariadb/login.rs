@@ -188,4 +188,4 @@ fn unknown(name: &str) -> SessionError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -50,7 +50,7 @@ fn at(says: Vec<Vec<u8>>) -> (Result<Terms, SessionError>, Vec<Vec<u8>>) {
     (terms, server.join().unwrap())
 }
 
-fn greeting(plugin: &str, mut capabilities: CapabilityFlags) -> Vec<u8> {
+pub(in crate::mariadb) fn greeting(plugin: &str, mut capabilities: CapabilityFlags) -> Vec<u8> {
     capabilities.insert(CapabilityFlags::CLIENT_CONNECT_WITH_DB);
     let packet = HandshakePacket::new(
         10,
