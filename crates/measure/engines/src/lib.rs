@@ -40,7 +40,7 @@ pub mod valgrind;
 
 use attach::Target;
 use scheduler::WithScheduler;
-use served::Served;
+use served::DatabaseEngine;
 use sysbench::Sysbench;
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
@@ -56,20 +56,20 @@ pub fn register(registry: &mut EngineRegistry) {
         EngineEntry {
             name: "postgres",
             description: "a private server of PostgreSQL and its clients",
-            open: |context| scheduled(Served::postgres(context)?),
+            open: |context| scheduled(DatabaseEngine::postgres(context)?),
             open_worker: None,
         },
         EngineEntry {
             name: "mariadb",
             description: "a private server of MariaDB and its clients",
-            open: |context| scheduled(Served::mariadb(context)?),
+            open: |context| scheduled(DatabaseEngine::mariadb(context)?),
             open_worker: None,
         },
         EngineEntry {
             name: "duckdb",
             description: "DuckDB, in this process",
-            open: |context| scheduled(Served::duckdb(context)?),
-            open_worker: Some(|context| Ok(Box::new(Served::duckdb(context)?))),
+            open: |context| scheduled(DatabaseEngine::duckdb(context)?),
+            open_worker: Some(|context| Ok(Box::new(DatabaseEngine::duckdb(context)?))),
         },
         DATAFUSION,
     ] {
@@ -81,8 +81,8 @@ pub fn register(registry: &mut EngineRegistry) {
 const DATAFUSION: EngineEntry = EngineEntry {
     name: "datafusion",
     description: "DataFusion, in this process",
-    open: |context| scheduled(Served::datafusion(context)?),
-    open_worker: Some(|context| Ok(Box::new(Served::datafusion(context)?))),
+    open: |context| scheduled(DatabaseEngine::datafusion(context)?),
+    open_worker: Some(|context| Ok(Box::new(DatabaseEngine::datafusion(context)?))),
 };
 
 #[cfg(not(feature = "sql"))]
@@ -110,7 +110,7 @@ pub fn attached(
     target: Target,
     context: &EngineContext,
 ) -> Result<Box<dyn Engine>, EngineError> {
-    let served = Served::attached(target, context)?;
+    let served = DatabaseEngine::attached(target, context)?;
     match served.name() {
         product if product == name => Ok(Box::new(served)),
         product => Err(EngineError::refused(format!(

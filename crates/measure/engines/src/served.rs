@@ -106,7 +106,7 @@ use crate::valgrind::{ValgrindRunner, no_model};
 const SERVER_BYTES: u64 = 512 << 20;
 
 /// The engine, for one product.
-pub struct Served {
+pub struct DatabaseEngine {
     database: Box<dyn Database>,
     machine: Machine,
     home: PathBuf,
@@ -126,7 +126,7 @@ pub struct Served {
     command: Option<Command>,
 }
 
-impl Served {
+impl DatabaseEngine {
     /// PostgreSQL, as it is installed.
     ///
     /// # Errors
@@ -371,7 +371,7 @@ impl Served {
     }
 }
 
-impl Engine for Served {
+impl Engine for DatabaseEngine {
     fn name(&self) -> &str {
         self.database.name()
     }

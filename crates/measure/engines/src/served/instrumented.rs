@@ -13,7 +13,7 @@ use workahead_workloads::session::{Dialect, Session, SessionError};
 use super::background::LoopCount;
 use super::configuration::{Amount, Configuration};
 use super::database::{Database, ProcessScope};
-use super::{Served, sample};
+use super::{DatabaseEngine, sample};
 use crate::server::Explain;
 use crate::valgrind::{ValgrindOptions, ValgrindRunner, WorkerProgram, no_command};
 
@@ -47,7 +47,7 @@ pub(super) fn check(
     why.map_or(Ok(()), |why| Err(EngineError::refused(why)))
 }
 
-impl Served {
+impl DatabaseEngine {
     /// One repetition. The server is stopped when it returns.
     pub(super) fn count(
         &mut self,
@@ -91,7 +91,7 @@ impl Served {
     }
 }
 
-impl Worker for Served {
+impl Worker for DatabaseEngine {
     fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
         let config = Configuration::read(cell)?;
         let workload = self.workload(&config.work)?;

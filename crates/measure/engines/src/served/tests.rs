@@ -32,11 +32,13 @@ fn of(settings: &CellConfiguration<'_>) -> Cell {
 }
 
 /// Below a directory that a server's own user may enter.
-fn engine() -> (Served, tempfile::TempDir) {
-    homed(Served::postgres)
+fn engine() -> (DatabaseEngine, tempfile::TempDir) {
+    homed(DatabaseEngine::postgres)
 }
 
-fn homed(open: fn(&EngineContext) -> Result<Served, EngineError>) -> (Served, tempfile::TempDir) {
+fn homed(
+    open: fn(&EngineContext) -> Result<DatabaseEngine, EngineError>,
+) -> (DatabaseEngine, tempfile::TempDir) {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(home.path(), permissions).unwrap();
@@ -110,11 +112,11 @@ fn cells_share_a_server_and_its_data_and_leave_nothing_behind() {
 }
 
 /// Runs a cell twice, each time on the data as loaded. Returns the second sample.
-fn twice(engine: &mut Served, settings: &CellConfiguration<'_>) -> Sample {
+fn twice(engine: &mut DatabaseEngine, settings: &CellConfiguration<'_>) -> Sample {
     both(engine, settings).1
 }
 
-fn both(engine: &mut Served, settings: &CellConfiguration<'_>) -> (Sample, Sample) {
+fn both(engine: &mut DatabaseEngine, settings: &CellConfiguration<'_>) -> (Sample, Sample) {
     let (cell, stop) = (of(settings), Stop::new());
     let mut run = || {
         let sample = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
@@ -125,7 +127,7 @@ fn both(engine: &mut Served, settings: &CellConfiguration<'_>) -> (Sample, Sampl
     (first, second)
 }
 
-fn every_workload(engine: &mut Served) {
+fn every_workload(engine: &mut DatabaseEngine) {
     let orders = [
         ("workload", "order-entry".into()),
         ("items", 2_000.into()),
@@ -183,7 +185,7 @@ fn every_workload_runs_on_postgres() {
 
 #[test]
 fn every_workload_runs_on_mariadb() {
-    let (mut engine, _home) = homed(Served::mariadb);
+    let (mut engine, _home) = homed(DatabaseEngine::mariadb);
     every_workload(&mut engine);
     // Its own clock, where it is configured.
     let counting = [("server.userstat", "on".into()), ("queries", 400.into())];

@@ -17,7 +17,7 @@ use workahead_workloads::order_entry::{Kind, Options, nopm, warehouses_for};
 
 use super::configuration::Configuration;
 use super::work::Work;
-use super::{Served, sample};
+use super::{DatabaseEngine, sample};
 use crate::load::{End, Load, LoadResult, Until};
 
 /// Long enough for thousands of transactions of any server, short beside loading.
@@ -50,7 +50,7 @@ impl FromStr for Clients {
     }
 }
 
-impl Served {
+impl DatabaseEngine {
     /// The cell with the numbers found by trials.
     pub(super) fn with_found_numbers(
         &mut self,
@@ -59,14 +59,15 @@ impl Served {
     ) -> Result<Configuration, EngineError> {
         if let (Some(most), Work::OrderEntry(options)) = (config.scale_to_bound, &config.work) {
             let mut options = *options;
-            let warehouses = |served: &mut Served, config: &Configuration| {
+            let warehouses = |served: &mut DatabaseEngine, config: &Configuration| {
                 served.scale(config, options, most, stop)
             };
             options.population.warehouses = self.once(&config, warehouses)?;
             config.work = Work::OrderEntry(options);
         }
         if config.ramp {
-            let clients = |served: &mut Served, config: &Configuration| served.ramp(config, stop);
+            let clients =
+                |served: &mut DatabaseEngine, config: &Configuration| served.ramp(config, stop);
             config.clients = self.once(&config, clients)? as usize;
             config.ramp = false;
         }
@@ -77,7 +78,7 @@ impl Served {
     fn once(
         &mut self,
         config: &Configuration,
-        find: impl FnOnce(&mut Served, &Configuration) -> Result<u32, EngineError>,
+        find: impl FnOnce(&mut DatabaseEngine, &Configuration) -> Result<u32, EngineError>,
     ) -> Result<u32, EngineError> {
         let cell = format!("{config:?}");
         if let Some(found) = self.found.get(&cell) {

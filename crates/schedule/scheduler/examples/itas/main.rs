@@ -64,6 +64,7 @@ fn obey(words: &[&str]) -> Result<()> {
         ["roam", threads, ms] => work::roam(threads.parse()?, Duration::from_millis(ms.parse()?)),
         ["test"] => guest::test(guest::Length::Short, ""),
         ["test", "long"] => guest::test(guest::Length::Long, ""),
+        ["test", "long", name] => guest::test(guest::Length::Long, name),
         ["test", name] => guest::test(guest::Length::Short, name),
         _ => {
             let usage = "itas run|set WORDS | stats | tune MS | stop | work|fork|roam N MS | test";
