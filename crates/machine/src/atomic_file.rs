@@ -46,6 +46,7 @@ impl AtomicFile {
                 Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory: name a file"))
             }
             Ok(about) if !about.is_file() => {
+                trust(&target)?;
                 let file = OpenOptions::new().write(true).open(&target)?;
                 Ok(Self { file, temporary: None, target })
             }
@@ -91,6 +92,10 @@ impl AtomicFile {
     /// When the content can't be stored or the name can't be given; nothing is left behind then.
     pub fn publish(mut self) -> io::Result<()> {
         let Some(temporary) = &self.temporary else { return (&self.file).flush() };
+        // Who may read what is replaced stays as it was.
+        if let Ok(before) = fs::metadata(&self.target) {
+            self.file.set_permissions(before.permissions())?;
+        }
         self.file.sync_all()?;
         fs::rename(temporary, &self.target)?;
         self.temporary = None;
@@ -157,7 +162,7 @@ fn trust(link: &Path) -> io::Result<()> {
     let (directory, link) = (fs::metadata(directory)?, fs::symlink_metadata(link)?);
     let open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
     if open && ![own_user(), directory.uid()].contains(&link.uid()) {
-        let says = "it is another user's link in a directory that all may write to";
+        let says = "it is another user's link or pipe in a directory that all may write to";
         return Err(io::Error::new(ErrorKind::PermissionDenied, says));
     }
     Ok(())

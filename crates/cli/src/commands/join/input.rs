@@ -257,7 +257,9 @@ impl Opening<'_> {
     fn copy(&self, path: &Path, from: File, format: Format) -> anyhow::Result<File> {
         let shown = path.display();
         let from: Box<dyn Read + Send> = match format {
-            Format::Csv | Format::Tsv => Box::new(Records::new(from, self.bounds.record_bytes)),
+            Format::Csv | Format::Tsv => {
+                Box::new(Records::new(from, format.delimiter(), self.bounds.record_bytes))
+            }
             _ => Box::new(from),
         };
         let at = self.memory.directory()?;

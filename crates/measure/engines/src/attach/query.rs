@@ -15,8 +15,8 @@ mod functions;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, Query, Select, SetExpr, Statement, TableFactor, Visit,
-    Visitor,
+    AccessExpr, BinaryOperator, Expr, Ident, ObjectName, Query, Select, SetExpr, Statement,
+    TableFactor, Visit, Visitor,
 };
 use sqlparser::dialect::{Dialect as Grammar, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
@@ -38,6 +38,9 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<(), String> {
     if let Some(hidden) = hidden(text, dialect) {
         return Err(format!("`{hidden}` may do more than read"));
     }
+    if let Some(what) = ambiguous(text, dialect) {
+        return Err(format!("servers do not agree on what it means: {what}"));
+    }
     // A long chain of operators is a deep tree.
     std::thread::scope(|scope| {
         let deep = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -57,6 +60,27 @@ fn hidden(text: &str, dialect: Dialect) -> Option<&'static str> {
     words.iter().find(|word| text.contains(**word)).copied()
 }
 
+/// What the parser and a server may understand differently, by the server's settings: where a text
+/// or a comment ends.
+fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
+    let is_strange = |c: char| !c.is_ascii() && (c.is_whitespace() || c.is_control());
+    if text.contains(is_strange) {
+        return Some("white space that is not ASCII");
+    }
+    if text.contains('\\') {
+        return Some("a backslash");
+    }
+    if dialect != Dialect::MariaDb {
+        return None;
+    }
+    if text.contains('"') {
+        return Some("a double quote: write texts in '…' and names in `…`");
+    }
+    let begins = |(at, _)| !text[at + 2..].starts_with([' ', '\t', '\n', '\r']);
+    let dashes = text.match_indices("--").filter(|(at, _)| text.len() > at + 2).any(begins);
+    dashes.then_some("`--` without a space")
+}
+
 fn parsed(text: &str, dialect: Dialect) -> Result<(), String> {
     let grammar: &dyn Grammar = match dialect {
         Dialect::MariaDb => &MySqlDialect {},
@@ -67,16 +91,57 @@ fn parsed(text: &str, dialect: Dialect) -> Result<(), String> {
     let [statement] = statements.as_slice() else {
         return Err(format!("it is {} statements: a query is one", statements.len()));
     };
-    let mut check = Check { dialect, statements: 0 };
+    let mut functions = TableFunctions::default();
+    let _ = statement.visit(&mut functions);
+    let mut check = Check { dialect, statements: 0, functions: functions.0 };
     match statement.visit(&mut check) {
         ControlFlow::Break(says) => Err(*says),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
+/// A function in `FROM`, with the names of its columns if they are given.
+struct TableFunction {
+    name: Ident,
+    columns: Vec<Ident>,
+}
+
+/// All of them in a text.
+#[derive(Default)]
+struct TableFunctions(Vec<TableFunction>);
+
+impl Visitor for TableFunctions {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        let (own, alias) = match table {
+            TableFactor::Table { name, args: Some(_), alias, .. }
+            | TableFactor::Function { name, alias, .. } => (name.0.last(), alias),
+            TableFactor::UNNEST { alias, .. } | TableFactor::TableFunction { alias, .. } => {
+                (None, alias)
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        let name = alias.as_ref().map(|alias| alias.name.clone());
+        let name = name.or_else(|| own.and_then(|part| part.as_ident().cloned()));
+        // Without an alias, it is named like its function.
+        let name = name.unwrap_or_else(|| Ident::new("unnest"));
+        let columns = alias.iter().flat_map(|alias| &alias.columns);
+        let columns = columns.map(|column| column.name.clone()).collect();
+        self.0.push(TableFunction { name, columns });
+        ControlFlow::Continue(())
+    }
+}
+
+/// An identifier as PostgreSQL compares it.
+fn folded(name: &Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+}
+
 struct Check {
     dialect: Dialect,
     statements: usize,
+    functions: Vec<TableFunction>,
 }
 
 /// Boxed, for the parser's sake: its frames hold it.
@@ -104,6 +169,24 @@ impl Check {
 
     fn is_allowed(&self, function: &Ident) -> bool {
         functions::ALLOWED.iter().any(|name| self.is(function, name))
+    }
+
+    /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL's manual,
+    /// 8.16.5), as it is of a function in `FROM`.
+    fn column(&self, names: &[Ident]) -> Refusal {
+        let [.., of, column] = names else { return ControlFlow::Continue(()) };
+        for function in &self.functions {
+            let known = match function.columns.as_slice() {
+                [] => folded(column) == folded(&function.name),
+                columns => columns.iter().any(|known| folded(known) == folded(column)),
+            };
+            if folded(of) == folded(&function.name) && !known {
+                let says = "may call a function: name the columns of what is in FROM, as in \
+                            `f(1) AS x(a, b)`";
+                return refused(format!("`{of}.{column}` {says}"));
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Whether an identifier is this one, which is in small letters.
@@ -180,6 +263,14 @@ impl Visitor for Check {
                 op: BinaryOperator::Custom(_) | BinaryOperator::PGCustomBinaryOperator(_),
                 ..
             } => refused(format!("`{expression}` has an operator of its own")),
+            Expr::CompoundFieldAccess { access_chain, .. }
+                if access_chain.iter().any(|access| matches!(access, AccessExpr::Dot(_))) =>
+            {
+                refused(format!("`{expression}` may call a function"))
+            }
+            Expr::CompoundIdentifier(names) if self.dialect == Dialect::Postgres => {
+                self.column(names)
+            }
             _ => ControlFlow::Continue(()),
         }
     }

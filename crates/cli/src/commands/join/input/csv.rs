@@ -8,17 +8,22 @@ use arrow_csv::reader::Decoder;
 use arrow_schema::ArrowError;
 use memchr::memchr;
 
+use super::records::too_long;
+
 /// The batches of a file.
 pub(super) struct CsvBatches<R> {
     from: BufReader<R>,
     decoder: Decoder,
     bytes_max: usize,
+    /// Bytes since a record was complete, and the most there may be.
+    record_bytes: usize,
+    record_max: usize,
 }
 
 impl<R: Read> CsvBatches<R> {
     /// The decoder bounds the rows.
-    pub(super) fn new(from: R, decoder: Decoder, bytes_max: usize) -> Self {
-        Self { from: BufReader::new(from), decoder, bytes_max }
+    pub(super) fn new(from: R, decoder: Decoder, bytes_max: usize, record_max: usize) -> Self {
+        Self { from: BufReader::new(from), decoder, bytes_max, record_bytes: 0, record_max }
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
@@ -33,6 +38,11 @@ impl<R: Read> CsvBatches<R> {
             let is_whole = self.decoder.capacity() < room && ends_a_line(piece);
             self.from.consume(taken);
             bytes += taken;
+            let begun = if self.decoder.capacity() < room { 0 } else { self.record_bytes };
+            self.record_bytes = begun + taken;
+            if self.record_bytes > self.record_max {
+                return Err(too_long(self.record_max).into());
+            }
             if taken == 0 || self.decoder.capacity() == 0 || (many && is_whole) {
                 return self.decoder.flush();
             }
@@ -74,7 +84,9 @@ mod tests {
         let schema = Arc::new(Schema::new(fields.to_vec()));
         let decoder = ReaderBuilder::new(schema).with_header(true).with_batch_size(rows);
         let from = BufReader::with_capacity(7, text.as_bytes());
-        let batches = CsvBatches { from, decoder: decoder.build_decoder(), bytes_max };
+        let decoder = decoder.build_decoder();
+        let (record_bytes, record_max) = (0, usize::MAX);
+        let batches = CsvBatches { from, decoder, bytes_max, record_bytes, record_max };
         batches.map(Result::unwrap).collect()
     }
 

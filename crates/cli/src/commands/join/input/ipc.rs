@@ -291,7 +291,7 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<(), 
                 length => usize::try_from(length)
                     .ok()
                     .filter(|length| {
-                        codec != Some(CompressionType::LZ4_FRAME) || *length <= lz4_max(bytes)
+                        codec != Some(CompressionType::LZ4_FRAME) || holds(&bytes[8..], *length)
                     })
                     .ok_or_else(|| wrong("a buffer can't decompress to what it says"))?,
             });
@@ -300,9 +300,35 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<(), 
     fits(decompressed, bytes_max)
 }
 
-/// LZ4 makes at most 255 bytes of one (its block format's longest match).
-fn lz4_max(compressed: &[u8]) -> usize {
-    compressed.len().saturating_mul(255)
+/// Whether a frame of LZ4 may hold as many bytes as it is said to, and not many more: its decoder
+/// reads to the end whatever that is. Each block makes at most the size that the frame names.
+///
+/// <https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md>
+fn holds(frame: &[u8], length: usize) -> bool {
+    const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
+    const UNCOMPRESSED: u32 = 1 << 31;
+    let Some((flags, rest)) = frame.strip_prefix(&MAGIC).and_then(|rest| rest.split_first()) else {
+        return false;
+    };
+    let Some((sizes, rest)) = rest.split_first() else { return false };
+    let has = |bit: u8| usize::from(flags >> bit & 1);
+    let block_max = match sizes >> 4 & 7 {
+        size @ 4..=7 => (64 << 10) << (2 * (size - 4)),
+        _ => return false,
+    };
+    // The content's size, the dictionary's number, and a checksum.
+    let mut rest = rest.get(8 * has(3) + 4 * has(0) + 1..).unwrap_or_default();
+    let (mut made, mut ended) = (0_usize, false);
+    while let Some((size, after)) = rest.split_first_chunk().filter(|_| !ended) {
+        let size = u32::from_le_bytes(*size);
+        let bytes = (size & !UNCOMPRESSED) as usize;
+        ended = size == 0;
+        let most = if size & UNCOMPRESSED == 0 { block_max.min(255 * bytes) } else { bytes };
+        made = made.saturating_add(most);
+        rest = after.get(bytes + if ended { 4 * has(2) } else { 4 * has(4) }..).unwrap_or_default();
+    }
+    // The last block is rarely full, and writers may end one early.
+    ended && rest.is_empty() && length <= made && made <= 2 * length + block_max
 }
 
 fn fits(bytes: usize, bytes_max: usize) -> Result<(), ArrowError> {

@@ -118,7 +118,8 @@ impl ParquetInput {
 
     /// Bytes of all rows, encoded but not compressed.
     pub(super) fn row_bytes(&self) -> u64 {
-        self.chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64).sum()
+        let bytes = self.chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64);
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// A compressed and an uncompressed page of each column.

@@ -3,45 +3,74 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr2, memrchr};
 
 /// What a reader of CSV collects until a record ends.
 pub(super) struct Records<R> {
     from: R,
+    delimiter: u8,
     /// Bytes of the record so far.
     bytes: usize,
     bytes_max: usize,
+    /// Within a field in quotes.
     quoted: bool,
+    /// What came last, and whether it was the quote at the end of a text.
+    last: u8,
+    closed: bool,
+}
+
+/// The refusal of a record.
+pub(super) fn too_long(bytes_max: usize) -> io::Error {
+    let most = bytes_max >> 20;
+    let says = format!("a record is longer than {most} MiB: raise --max-record if it is meant");
+    io::Error::new(ErrorKind::InvalidData, says)
 }
 
 impl<R: Read> Records<R> {
-    pub(super) fn new(from: R, bytes_max: usize) -> Self {
-        Self { from, bytes: 0, bytes_max, quoted: false }
+    pub(super) fn new(from: R, delimiter: u8, bytes_max: usize) -> Self {
+        Self { from, delimiter, bytes: 0, bytes_max, quoted: false, last: b'\n', closed: false }
     }
 
     fn count(&mut self, read: &[u8]) -> io::Result<()> {
-        // Two quotes stand for one, and change nothing here. Counting them is faster than visiting
-        // them, and most often the last line end is that of a record.
-        let quotes = |bytes: &[u8]| memchr_iter(b'"', bytes).count();
-        let is_odd = |quotes: usize| quotes % 2 == 1;
-        let (mut before, mut rest) = (quotes(read), read);
-        let quoted_after = self.quoted ^ is_odd(before);
-        let end = loop {
-            let Some(at) = memrchr(b'\n', rest) else { break None };
-            before -= quotes(&rest[at..]);
-            if !(self.quoted ^ is_odd(before)) {
-                break Some(at);
+        let Some(last) = read.last() else { return Ok(()) };
+        let end = match self.quoted || memchr(b'"', read).is_some() {
+            true => self.last_end(read),
+            false => {
+                self.closed = false;
+                memrchr(b'\n', read)
             }
-            rest = &rest[..at];
         };
-        self.quoted = quoted_after;
+        self.last = *last;
         self.bytes = end.map_or(self.bytes + read.len(), |end| read.len() - end - 1);
-        if self.bytes <= self.bytes_max {
-            return Ok(());
+        if self.bytes <= self.bytes_max { Ok(()) } else { Err(too_long(self.bytes_max)) }
+    }
+
+    /// Where the last record of a piece ends. A quote begins a text only where a field begins; two
+    /// within one stand for one, and change nothing here.
+    fn last_end(&mut self, read: &[u8]) -> Option<usize> {
+        let (mut at, mut end) = (0, None);
+        // The place after the quote at the end of a text.
+        let mut closed = self.closed.then_some(0);
+        loop {
+            let rest = &read[at..];
+            let found = match self.quoted {
+                true => memchr(b'"', rest),
+                false => memchr2(b'"', b'\n', rest),
+            };
+            let Some(found) = found.map(|found| at + found) else { break };
+            at = found + 1;
+            if read[found] == b'\n' {
+                end = Some(found);
+            } else if self.quoted {
+                (self.quoted, closed) = (false, Some(at));
+            } else {
+                let before = if found == 0 { self.last } else { read[found - 1] };
+                let begins = [b'\n', b'\r', self.delimiter].contains(&before);
+                self.quoted = begins || closed == Some(found);
+            }
         }
-        let most = self.bytes_max >> 20;
-        let says = format!("a record is longer than {most} MiB: raise --max-record if it is meant");
-        Err(io::Error::new(ErrorKind::InvalidData, says))
+        self.closed = !self.quoted && closed == Some(read.len());
+        end
     }
 }
 
@@ -58,13 +87,24 @@ mod tests {
     use super::*;
 
     fn read(text: &str, piece: usize, most: usize) -> io::Result<u64> {
-        let mut pieces = Records::new(text.as_bytes(), most);
+        let mut pieces = Records::new(text.as_bytes(), b',', most);
         let (mut buffer, mut all) = (vec![0; piece], 0);
         loop {
             match pieces.read(&mut buffer)? {
                 0 => return Ok(all),
                 bytes => all += bytes as u64,
             }
+        }
+    }
+
+    #[test]
+    fn a_quote_within_a_field_is_one() {
+        let inch = format!("a,b\n0,5\" pipe\n0,6\"\" pipe\n{}", "1,2\n".repeat(1_000));
+        // The first is no quote, so the second is never closed.
+        let open = format!("a,b\n0,x\"y\n0,\"{}", "1,2\n".repeat(1_000));
+        for piece in [1, 3, 7, 4_096] {
+            assert_eq!(read(&inch, piece, 20).unwrap(), inch.len() as u64, "{piece}");
+            assert!(read(&open, piece, 200).is_err(), "{piece}");
         }
     }
 

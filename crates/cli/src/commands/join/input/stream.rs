@@ -49,7 +49,8 @@ impl StreamedInput {
                 let csv = CsvFormat::default().with_header(true);
                 let csv = csv.with_delimiter(format.delimiter());
                 let file = Interruptible::new(file, interrupted);
-                let records = Records::new(file, bounds.record_bytes);
+                let delimiter = format.delimiter();
+                let records = Records::new(file, delimiter, bounds.record_bytes);
                 Arc::new(csv.infer_schema(records, Some(INFERENCE_ROWS))?.0)
             }
         };
@@ -107,8 +108,8 @@ impl StreamedInput {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,
                 };
-                let records = Records::new(file, self.bounds.record_bytes);
-                Box::new(CsvBatches::new(records, reader.build_decoder(), size.bytes))
+                let (decoder, most) = (reader.build_decoder(), self.bounds.record_bytes);
+                Box::new(CsvBatches::new(file, decoder, size.bytes, most))
             }
         })
     }

@@ -89,6 +89,7 @@ struct Seen<'a> {
     dense: usize,
     values: usize,
     delta: bool,
+    pages: usize,
     /// Values of the dictionary.
     dictionary_values: usize,
     /// Bytes and values of all pages.
@@ -106,6 +107,7 @@ impl<'a> Seen<'a> {
             dense: 0,
             values: 0,
             delta: false,
+            pages: 0,
             dictionary_values: 0,
             all_bytes: 0,
             all_values: 0,
@@ -126,7 +128,9 @@ impl<'a> Seen<'a> {
         if header.page_bytes > self.bytes_max {
             return Err(self.too_large(header.page_bytes));
         }
+        self.pages += 1;
         if header.is_dictionary {
+            ensure!(self.pages == 1, "a dictionary is not the first page of its column");
             let least = self.value_bytes().max(1);
             let fits = header.values.checked_mul(least).is_some_and(|b| b <= header.page_bytes);
             ensure!(fits, "a dictionary has more values than bytes");
@@ -158,8 +162,13 @@ impl<'a> Seen<'a> {
         };
         widest = widest.max(self.dense);
         if description.max_rep_level() > 0 {
-            // A row may hold all values of a page.
-            let of_page = (self.value_bytes() + LEVEL_BYTES).saturating_mul(self.values);
+            // A row may hold all values of a page; of several pages, if there are more of them.
+            let rows = usize::try_from(rows)?;
+            let of_row = match rows < self.pages {
+                true => self.all_values.saturating_sub(rows.saturating_sub(1)),
+                false => self.values.max(self.all_values / rows.max(1)),
+            };
+            let of_page = (self.value_bytes() + LEVEL_BYTES).saturating_mul(of_row);
             if of_page > self.bytes_max {
                 return Err(self.too_large(of_page));
             }
@@ -240,14 +249,19 @@ fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
     let mut header = Header::default();
     let mut reader = Reader::new(bytes);
     let length = |number: i64| usize::try_from(number).map_err(|_| Malformed::Wrong);
+    let (mut page_type, mut described) = (None, None);
     reader.fields(|reader, field, kind| {
         match (field, kind) {
+            (1, kind::I32) => page_type = Some(reader.number()?),
             (2, kind::I32) => header.page_bytes = length(reader.number()?)?,
             (3, kind::I32) => header.compressed_bytes = length(reader.number()?)?,
-            // Of a page of data in two versions, and of a dictionary.
-            (5 | 7 | 8, kind::STRUCT) => {
+            // Of a page of data in two versions, of an index, and of a dictionary.
+            (5..=8, kind::STRUCT) => {
+                // A decoder would take the one that its type names.
+                if described.replace(field).is_some() {
+                    return Err(Malformed::Wrong);
+                }
                 let encoding_field = if field == 8 { 4 } else { 2 };
-                header.is_dictionary = field == 7;
                 reader.fields(|reader, inner, kind| {
                     match (inner, kind) {
                         (1, kind::I32) => header.values = length(reader.number()?)?,
@@ -263,8 +277,13 @@ fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
         }
         Ok(true)
     })?;
+    header.is_dictionary = described == Some(7);
     header.own_bytes = reader.at;
-    Ok(header)
+    match (page_type, described) {
+        (Some(0), Some(5)) | (Some(1), Some(6) | None) => Ok(header),
+        (Some(2), Some(7)) | (Some(3), Some(8)) => Ok(header),
+        _ => Err(Malformed::Wrong),
+    }
 }
 
 fn is_delta(encoding: i64) -> bool {
