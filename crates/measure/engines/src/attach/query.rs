@@ -171,7 +171,7 @@ impl Check {
         functions::ALLOWED.iter().any(|name| self.is(function, name))
     }
 
-    /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL's manual,
+    /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL manual,
     /// 8.16.5), as it is of a function in `FROM`.
     fn column(&self, names: &[Ident]) -> Refusal {
         let [.., of, column] = names else { return ControlFlow::Continue(()) };
