@@ -23,7 +23,8 @@ impl Workers {
     pub(super) fn start(threads: NonZero<usize>) -> Result<Self, SessionError> {
         let threads = threads.get();
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
+            // One more: the clock is looked after by a thread that waits.
+            .worker_threads(threads + 1)
             .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
