@@ -53,6 +53,8 @@ pub(super) struct ParquetInput {
     columns: Option<Vec<usize>>,
     /// What a batch may take.
     bytes_max: usize,
+    /// What a page of each column may take together.
+    page_max: OnceLock<usize>,
     /// What each row group takes, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
 }
@@ -63,7 +65,14 @@ impl ParquetInput {
         let source = Source::new(file)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
+        Ok(Self {
+            source: Arc::new(source),
+            metadata,
+            columns: None,
+            bytes_max,
+            page_max: OnceLock::new(),
+            rooms,
+        })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -160,8 +169,11 @@ impl ParquetInput {
         if let Some(room) = self.rooms[group].get() {
             return Ok(*room);
         }
-        // What is set aside for reading may be used, whatever share of the limit it is.
-        let page_max = self.bytes_max.max(self.reading_bytes()).max(PAGES_BYTES_MIN);
+        // Of all row groups, so not looked for in each of them.
+        let page_max = *self.page_max.get_or_init(|| {
+            // What is set aside for reading may be used, whatever share of the limit it is.
+            self.bytes_max.max(self.reading_bytes()).max(PAGES_BYTES_MIN)
+        });
         let mut sum = Room::default();
         for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
             let room =
