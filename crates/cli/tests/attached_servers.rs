@@ -7,37 +7,16 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-use process::{Place, interrupt, text, wait_until};
+use process::{Place, interrupt, server_directory, text, tiny_study, wait_until};
 use tempfile::TempDir;
 use workahead_engines::postgres;
 use workahead_engines::server::Options;
 use workahead_study::engine::Stop;
 use workahead_workloads::session::Session;
 
-const STUDY: &str = r#"title = "Tiny"
-question = "May it log in?"
-engine = "postgres"
-seed = 7
-[workload]
-workload = "dbmbench"
-query = "utpcc"
-rows = 20000
-inner_rows = 500
-queries = 10
-[axes]
-clients = [1, 2]
-[method]
-repetitions = 1
-warmup = 0
-baseline = { clients = 1 }
-[scale.long]
-workload.queries = 100000000
-"#;
-
 /// A server that requests the password `secret` of `ada`, and its port.
 fn server() -> (postgres::Server, TempDir, u16) {
-    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = server_directory();
     let hba = directory.path().join("hba");
     fs::write(&hba, "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n").unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -58,7 +37,8 @@ fn server() -> (postgres::Server, TempDir, u16) {
 
 fn tiny() -> Place {
     let place = Place::new();
-    fs::write(place.path("tiny.toml"), STUDY).unwrap();
+    let study = tiny_study("postgres", "clients = [1, 2]", 1);
+    fs::write(place.path("tiny.toml"), study).unwrap();
     place
 }
 

@@ -6,13 +6,15 @@
 mod process;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::{Int64Array, RecordBatch};
-use process::{Place, Random, keyed, names, read, text, wait_until, write};
+use process::{
+    Place, Random, keyed, names, processes, read, server_directory, text, tiny_study, wait_until,
+    write,
+};
 use serde_json::Value;
 
 const NUMBER: u32 = 6;
@@ -30,16 +32,14 @@ fn kill_often(place: &Place, arguments: impl Fn() -> Vec<String>, mut check: imp
     let mut usual = Duration::ZERO;
     for when in ["the first run", "the second run"] {
         let start = Instant::now();
-        let words = arguments();
-        let output = place.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = place.run(&borrowed(&arguments()));
         assert!(output.status.success(), "{}", text(&output.stderr));
         usual = start.elapsed();
         check(when);
     }
     let mut killed = 0;
     while killed < number() {
-        let words = arguments();
-        let mut child = place.start(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut child = place.start(&borrowed(&arguments()));
         let moment = usual.mul_f64(random.below(1_000) as f64 / 1_000.0);
         std::thread::sleep(moment);
         child.kill().unwrap();
@@ -48,6 +48,10 @@ fn kill_often(place: &Place, arguments: impl Fn() -> Vec<String>, mut check: imp
         killed += u32::from(ended.code().is_none());
         check(&format!("kill {killed}, after {moment:?}"));
     }
+}
+
+fn borrowed(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
 }
 
 fn rows(path: &Path) -> usize {
@@ -63,7 +67,7 @@ fn a_join_that_spills() {
     fs::create_dir(place.path("spill")).unwrap();
     let join = "join --left left.parquet --right right.parquet --on id --memory-limit 40MB \
                 --spill-dir spill --out out.parquet";
-    let join = || join.split_whitespace().map(str::to_owned).collect();
+    let join = || join.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let mut left_over = 0;
     kill_often(&place, join, |when| {
         let out = place.path("out.parquet");
@@ -77,44 +81,18 @@ fn a_join_that_spills() {
         assert!(temporary <= 1, "{when}: each run sweeps what the one before left");
         left_over += temporary;
     });
-    let said = place.json(&join().iter().map(String::as_str).collect::<Vec<_>>());
+    let said = place.json(&borrowed(&join()));
     assert!(said["spilled_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{said}");
     assert_eq!(place.names(), ["left.parquet", "out.parquet", "right.parquet", "spill"]);
     println!("{left_over} of {} kills left a temporary file", number());
 }
 
-const STUDY: &str = r#"title = "Tiny"
-question = "Is it whole after each kill?"
-engine = "postgres"
-seed = 7
-[workload]
-workload = "dbmbench"
-query = "utpcc"
-rows = 20000
-inner_rows = 500
-queries = 10
-[axes]
-clients = [1, 2]
-[method]
-repetitions = 2
-warmup = 0
-baseline = { clients = 1 }
-"#;
-
-/// Processes, other than the command, with a directory among their arguments.
-fn servers(of: &Path) -> usize {
-    let of = of.to_str().unwrap();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    words.filter(|words| text(words).contains(of)).count()
-}
-
 #[test]
 fn a_study_on_a_private_server() {
     let place = Place::new();
-    fs::write(place.path("tiny.toml"), STUDY).unwrap();
-    let data = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(data.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let study = tiny_study("postgres", "clients = [1, 2]", 2);
+    fs::write(place.path("tiny.toml"), study).unwrap();
+    let data = server_directory();
     let home = data.path().to_str().unwrap();
     let out = place.path("out");
     let arguments = || {
@@ -124,10 +102,10 @@ fn a_study_on_a_private_server() {
             false => "study run tiny.toml --out out --force",
         };
         let words = words.split(' ').chain(["--no-limits", "--data-dir", home]);
-        words.map(str::to_owned).collect()
+        words.map(str::to_owned).collect::<Vec<_>>()
     };
     kill_often(&place, arguments, |when| {
-        wait_until("the servers' end", || servers(data.path()) == 0);
+        wait_until("the servers' end", || processes(data.path()).is_empty());
         if let Ok(run) = fs::read(out.join("run.json")) {
             serde_json::from_slice::<Value>(&run).unwrap_or_else(|e| panic!("{when}: {e}"));
         }
@@ -142,9 +120,8 @@ fn a_study_on_a_private_server() {
             fs::remove_dir_all(&out).unwrap();
         }
     });
-    let words: Vec<String> = arguments();
-    let output = place.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let output = place.run(&borrowed(&arguments()));
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(out.join("report.html").exists());
-    assert_eq!(servers(data.path()), 0);
+    assert_eq!(processes(data.path()), [0; 0]);
 }

@@ -4,47 +4,20 @@
 mod process;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, Command};
 
-use process::{Place, signal, text, wait_until};
+use process::{Place, processes, server_directory, signal, text, tiny_study, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Cells of milliseconds; the server is restarted between the first two and the last two.
-fn study(engine: &str) -> String {
-    format!(
-        r#"title = "Tiny"
-question = "Does it resume?"
-engine = "{engine}"
-seed = 7
-[workload]
-workload = "dbmbench"
-query = "utpcc"
-rows = 20000
-inner_rows = 500
-queries = 10
-[axes]
-scheduler = ["other", "batch"]
-clients = [1, 2]
-[method]
-repetitions = 1
-warmup = 0
-baseline = {{ clients = 1 }}
-[scale.long]
-workload.queries = 100000000
-"#
-    )
-}
+/// Two axes; the server is restarted between the first two cells and the last two.
+const AXES: &str = "scheduler = [\"other\", \"batch\"]\nclients = [1, 2]";
 
-/// A working directory, and one for servers, which may run as another user.
+/// A working directory, and one for servers.
 fn tiny(engine: &str) -> (Place, TempDir) {
     let place = Place::new();
-    fs::write(place.path("tiny.toml"), study(engine)).unwrap();
-    let data = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(data.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    (place, data)
+    fs::write(place.path("tiny.toml"), tiny_study(engine, AXES, 1)).unwrap();
+    (place, server_directory())
 }
 
 fn start(place: &Place, data: &TempDir, words: &[&str]) -> Child {
@@ -57,19 +30,6 @@ fn samples(place: &Place) -> Vec<String> {
     // The last line may be incomplete.
     let whole = log.rfind('\n').map_or("", |end| &log[..end]);
     whole.lines().map(ToOwned::to_owned).collect()
-}
-
-/// Processes with a directory among their arguments.
-fn processes(of: &Path) -> Vec<u32> {
-    let of = of.to_str().unwrap();
-    let numbers = fs::read_dir("/proc").unwrap().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let has = |pid: &u32| {
-        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words = String::from_utf8_lossy(&words);
-        words.contains(of) && !words.contains("--data-dir")
-    };
-    numbers.filter(has).collect()
 }
 
 const RUN: [&str; 5] = ["study", "run", "tiny.toml", "--out", "out"];

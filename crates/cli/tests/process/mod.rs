@@ -85,6 +85,52 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A study of cells of milliseconds on a private server, and of hours at the scale `long`.
+pub(crate) fn tiny_study(engine: &str, axes: &str, repetitions: u32) -> String {
+    format!(
+        r#"title = "Tiny"
+question = "Does it go on?"
+engine = "{engine}"
+seed = 7
+[workload]
+workload = "dbmbench"
+query = "utpcc"
+rows = 20000
+inner_rows = 500
+queries = 10
+[axes]
+{axes}
+[method]
+repetitions = {repetitions}
+warmup = 0
+baseline = {{ clients = 1 }}
+[scale.long]
+workload.queries = 100000000
+"#
+    )
+}
+
+/// A directory for servers, which may run as another user.
+pub(crate) fn server_directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/var/tmp").expect("a temporary directory");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), mode).expect("its own directory");
+    directory
+}
+
+/// Processes with a directory among their arguments, other than the command.
+pub(crate) fn processes(of: &Path) -> Vec<u32> {
+    let of = of.to_str().expect("a path in UTF-8");
+    let numbers = std::fs::read_dir("/proc").expect("proc(5)").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = text(&words);
+        words.contains(of) && !words.contains("--data-dir")
+    };
+    numbers.filter(has).collect()
+}
+
 /// Waits until `ready`, at most a minute.
 pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -181,18 +181,14 @@ impl Canceller {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::net::UnixListener;
 
     use workahead_study::engine::Stop;
 
     use super::*;
-    use crate::address::Place;
     use crate::mariadb::Server;
-    use crate::mariadb::login::tests::greeting;
+    use crate::mariadb::login::tests::{Fake, greeting};
     use crate::server::Options;
-    use crate::tls::Tls;
 
     /// A server of before 2015, or a proxy, ends the columns and the rows by packets of another
     /// form; one of today does so for a client that knows no other.
@@ -233,39 +229,12 @@ mod tests {
     /// that of 8.4, and what it hears is written down.
     #[test]
     fn a_session_that_only_reads_names_no_variable() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("s");
-        let listener = UnixListener::bind(&path).unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut client, _) = listener.accept().unwrap();
-            let mut heard = Vec::new();
-            let done = [0, 0, 0, 2, 0, 0, 0].to_vec();
-            let says = [greeting("mysql_native_password", login::all()), done.clone(), done];
-            for (payload, number) in says.iter().zip([0, 2, 1]) {
-                let header = [payload.len() as u8, 0, 0, number];
-                client.write_all(&[header.as_slice(), payload].concat()).unwrap();
-                let mut header = [0; 4];
-                if client.read_exact(&mut header).is_err() {
-                    break;
-                }
-                let mut payload = vec![0; usize::from(header[0])];
-                client.read_exact(&mut payload).unwrap();
-                heard.push(payload);
-            }
-            heard
-        });
-        let address = Address {
-            place: Place::Socket(path),
-            user: "ada".to_owned(),
-            password: None,
-            database: "shop".to_owned(),
-            settings: Vec::new(),
-            read_only: true,
-            cleartext: false,
-            tls: Tls::default(),
-        };
+        let done = [0, 0, 0, 2, 0, 0, 0].to_vec();
+        let greeting = greeting("mysql_native_password", login::all());
+        let fake = Fake::saying(vec![(0, greeting), (2, done.clone()), (1, done)]);
+        let address = Address { read_only: true, ..fake.address.clone() };
         drop(Connection::open(&address).unwrap());
-        let heard = server.join().unwrap();
+        let heard: Vec<_> = fake.heard().into_iter().map(|(_, payload)| payload).collect();
         const COM_QUERY: u8 = 3;
         assert_eq!(heard[1], [&[COM_QUERY], &b"SET SESSION TRANSACTION READ ONLY"[..]].concat());
         assert!(!heard.concat().windows(9).any(|text| text == b"read_only"));

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
+use std::thread::JoinHandle;
 
 use mysql_common::constants::StatusFlags;
 
@@ -11,43 +12,66 @@ use crate::stream::Stream;
 use crate::tls::tests::{Authority, address, serve};
 use crate::tls::{Tls, TlsMode};
 
-/// Logs in to a fake server that sends these packets, each after it received one. Returns the
-/// packets it received.
-fn at(says: Vec<Vec<u8>>) -> (Result<Terms, SessionError>, Vec<Vec<u8>>) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("s");
-    let listener = UnixListener::bind(&path).unwrap();
-    let server = std::thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        let mut heard = Vec::new();
-        for (at, payload) in says.iter().enumerate() {
-            let header = [payload.len() as u8, 0, 0, 2 * at as u8];
-            client.write_all(&[header.as_slice(), payload].concat()).unwrap();
-            let mut header = [0; 4];
-            if client.read_exact(&mut header).is_err() {
-                break;
+/// A server that sends what a test gives it.
+pub(in crate::mariadb) struct Fake {
+    pub(in crate::mariadb) address: Address,
+    heard: JoinHandle<Vec<(u8, Vec<u8>)>>,
+    _directory: tempfile::TempDir,
+}
+
+impl Fake {
+    /// Sends these packets with their numbers, each after it received one.
+    pub(in crate::mariadb) fn saying(says: Vec<(u8, Vec<u8>)>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let heard = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut heard = Vec::new();
+            for (number, payload) in says {
+                let header = [payload.len() as u8, 0, 0, number];
+                client.write_all(&[&header, payload.as_slice()].concat()).unwrap();
+                let mut header = [0; 4];
+                if client.read_exact(&mut header).is_err() {
+                    break;
+                }
+                let mut payload = vec![0; usize::from(header[0])];
+                client.read_exact(&mut payload).unwrap();
+                heard.push((header[3], payload));
             }
-            assert_eq!(usize::from(header[3]), 2 * at + 1, "packets are numbered");
-            let mut payload = vec![0; usize::from(header[0])];
-            client.read_exact(&mut payload).unwrap();
-            heard.push(payload);
-        }
-        heard
-    });
-    let address = Address {
-        place: Place::Socket(path),
-        user: "ada".to_owned(),
-        password: Some("pass".to_owned()),
-        database: "shop".to_owned(),
-        settings: Vec::new(),
-        read_only: false,
-        cleartext: false,
-        tls: Tls::default(),
-    };
-    let mut wire = Wire::new(Stream::dial(&address.place).unwrap());
-    let terms = login(&mut wire, &address, all());
+            heard
+        });
+        let address = Address {
+            place: Place::Socket(path),
+            user: "ada".to_owned(),
+            password: Some("pass".to_owned()),
+            database: "shop".to_owned(),
+            settings: Vec::new(),
+            read_only: false,
+            cleartext: false,
+            tls: Tls::default(),
+        };
+        Self { address, heard, _directory: directory }
+    }
+
+    /// The packets that it received, with their numbers.
+    pub(in crate::mariadb) fn heard(self) -> Vec<(u8, Vec<u8>)> {
+        self.heard.join().unwrap()
+    }
+}
+
+/// Logs in to a server that sends these packets. Returns the packets it received.
+fn at(says: Vec<Vec<u8>>) -> (Result<Terms, SessionError>, Vec<Vec<u8>>) {
+    let says = says.into_iter().zip((0..).step_by(2)).map(|(payload, number)| (number, payload));
+    let fake = Fake::saying(says.collect());
+    let mut wire = Wire::new(Stream::dial(&fake.address.place).unwrap());
+    let terms = login(&mut wire, &fake.address, all());
     drop(wire);
-    (terms, server.join().unwrap())
+    let numbered = |(at, (number, payload)): (usize, (u8, Vec<u8>))| {
+        assert_eq!(usize::from(number), 2 * at + 1, "packets are numbered");
+        payload
+    };
+    (terms, fake.heard().into_iter().enumerate().map(numbered).collect())
 }
 
 pub(in crate::mariadb) fn greeting(plugin: &str, mut capabilities: CapabilityFlags) -> Vec<u8> {
