@@ -46,9 +46,11 @@ done
 cat >"$work/run" <<'RUN'
 data=$1
 shift
-# Who made it here may be anybody there.
+# Who made it here may be anybody there. The servers' users pass through what is root's.
 [ ! -e "$data/mariadb" ] || chown -R mysql "$data/mariadb"
 [ ! -e "$data/postgres" ] || chown -R postgres "$data/postgres"
+chown 0 "$data" "$data"/*
+chmod 711 "$data" "$data"/*
 for study in *.toml; do
   workahead study run "$study" "$@" --no-limits --data-dir "$data" --out /tmp/out --force || exit
   cat /tmp/out/observations.jsonl >/dev/ttyS2
