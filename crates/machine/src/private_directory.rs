@@ -20,7 +20,6 @@ const ROOT: u32 = 0;
 /// When it can't be made, is no directory, is another user's, or others may write to it.
 pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(mode).create(path)?;
-    let refused = |says| Err(io::Error::new(ErrorKind::PermissionDenied, says));
     let own = own_user();
     let ours = |path: &Path| -> io::Result<bool> {
         // A link is its maker's, wherever it leads.
@@ -33,19 +32,30 @@ pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     if fs::metadata(path)?.mode() & WRITABLE != 0 {
         return refused("others can write to it: `chmod go-w` it, or name another one");
     }
-    let above = match path.parent() {
-        Some(above) if above != Path::new("") => above,
-        _ => Path::new("."),
-    };
-    let link = fs::symlink_metadata(above)?.uid();
-    let above = fs::metadata(above)?;
-    if ![link, above.uid()].iter().all(|user| [own, ROOT].contains(user)) {
-        return refused("the directory above belongs to another user: name another one");
-    }
-    if above.mode() & WRITABLE != 0 && above.mode() & STICKY == 0 {
-        return refused("others can write to the directory above: `chmod go-w` it");
+    // The owner of one of those above, as it is named or where a link leads, can put another in
+    // this one's place; so can all who may write there.
+    for path in [&std::path::absolute(path)?, &fs::canonicalize(path)?] {
+        for above in path.ancestors().skip(1) {
+            let (link, above_it) = (fs::symlink_metadata(above)?.uid(), fs::metadata(above)?);
+            if ![link, above_it.uid()].iter().all(|user| [own, ROOT].contains(user)) {
+                return refused(format!(
+                    "`{}` above it belongs to another user: name another one",
+                    above.display()
+                ));
+            }
+            if above_it.mode() & WRITABLE != 0 && above_it.mode() & STICKY == 0 {
+                return refused(format!(
+                    "others can write to `{0}` above it: `chmod go-w {0}`, or name another one",
+                    above.display()
+                ));
+            }
+        }
     }
     Ok(())
+}
+
+fn refused(says: impl Into<String>) -> io::Result<()> {
+    Err(io::Error::new(ErrorKind::PermissionDenied, says.into()))
 }
 
 #[cfg(test)]
@@ -79,8 +89,10 @@ mod tests {
         if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
             let says = make(&path, 0o700).unwrap_err().to_string();
             assert!(says.contains("another user"), "{says}");
-            let says = make(&path.join("ours"), 0o700).unwrap_err().to_string();
-            assert!(says.contains("directory above belongs to another user"), "{says}");
+            for below in ["ours", "far/below/ours"] {
+                let says = make(&path.join(below), 0o700).unwrap_err().to_string();
+                assert!(says.contains("theirs` above it belongs to another user"), "{says}");
+            }
             let link = directory.path().join("link");
             std::os::unix::fs::symlink(directory.path(), &link).unwrap();
             std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();

@@ -168,7 +168,7 @@ impl Check {
     }
 
     fn is_allowed(&self, function: &Ident) -> bool {
-        functions::ALLOWED.iter().any(|name| self.is(function, name))
+        functions::allowed(self.dialect).any(|name| self.is(function, name))
     }
 
     /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL manual,

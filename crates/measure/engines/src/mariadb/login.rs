@@ -65,6 +65,10 @@ pub(super) fn login(
         return Err(garbled("a version of before 2004"));
     }
     let mut capabilities = offered & able;
+    if address.read_only {
+        // The server refuses a text of two then, as it does in a prepared statement.
+        capabilities.remove(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+    }
     if address.wants_tls() {
         match offered.contains(CapabilityFlags::CLIENT_SSL) {
             true => capabilities.insert(CapabilityFlags::CLIENT_SSL),

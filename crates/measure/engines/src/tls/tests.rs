@@ -57,8 +57,11 @@ impl Authority {
     }
 
     pub(crate) fn server(&self, name: &str) -> Certified {
+        self.certify(CertificateParams::new(vec![name.to_owned()]).unwrap())
+    }
+
+    fn certify(&self, params: CertificateParams) -> Certified {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let signed = params.signed_by(&key, &self.issuer).unwrap();
         Certified {
             certificate: signed.der().clone(),
@@ -194,6 +197,12 @@ fn a_servers_own_certificate_may_be_trusted() {
         let says = refused(other, "localhost", tls(TlsMode::VerifyCa));
         assert!(says.contains("an authority that is not in"), "{says}");
     }
+    let mut expired = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    expired.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let expired = authority.certify(expired);
+    std::fs::write(&file, &expired.pem).unwrap();
+    let says = refused(expired, "localhost", tls(TlsMode::VerifyCa));
+    assert!(says.contains("expired"), "{says}");
 }
 
 #[test]

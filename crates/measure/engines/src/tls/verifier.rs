@@ -70,13 +70,16 @@ impl Trust {
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
+        let verified = self.chain.verify_server_cert(server, between, name, &[], now);
         if self.themselves.iter().any(|trusted| trusted == server) {
-            return match self.name {
-                true => verify_server_name(&ParsedCertificate::try_from(server)?, name),
-                false => Ok(()),
+            // Its dates are looked at before what it lacks as another one's child.
+            return match verified {
+                Err(error) if is_out_of_date(&error) => Err(error),
+                _ if self.name => verify_server_name(&ParsedCertificate::try_from(server)?, name),
+                _ => Ok(()),
             };
         }
-        match self.chain.verify_server_cert(server, between, name, &[], now) {
+        match verified {
             // The name is the last thing to be looked at: all else is as it should be.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -88,6 +91,12 @@ impl Trust {
             verified => verified.map(drop),
         }
     }
+}
+
+fn is_out_of_date(error: &Error) -> bool {
+    use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    let Error::InvalidCertificate(error) = error else { return false };
+    matches!(error, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })
 }
 
 impl ServerCertVerifier for Verifier {

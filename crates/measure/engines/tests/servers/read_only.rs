@@ -44,7 +44,7 @@ const USUAL: [&str; 22] = [
     "with x as (select writes() as a) select * from x",
 ];
 
-const POSTGRES: [&str; 35] = [
+const POSTGRES: [&str; 44] = [
     "select set_config('default_transaction_read_only', 'off', false); insert into t values (77)",
     "select set_config('transaction_read_only', 'off', false)",
     "copy (select 'pwned') to program 'cat > {dir}/program'",
@@ -80,9 +80,18 @@ const POSTGRES: [&str; 35] = [
     "create role pwned superuser",
     "declare c cursor with hold for select writes()",
     "select E'a\\' /* ', writes() /* */ */",
+    "select (0.01::float8).pg_sleep",
+    "select (77::bigint).pg_advisory_lock",
+    "select x.pg_advisory_lock from generate_series(1::bigint, 2) x",
+    "select g.writes from generate_series(1, 1) g",
+    "select g.writes1 from generate_series(1, 1) g",
+    "select (row(1)).writes1",
+    "select ('insert into t values (77)'::text).ts_stat",
+    "select median(77), if(77), conv(77)",
+    "select 1 --\u{a0}\n, writes()",
 ];
 
-const MARIADB: [&str; 26] = [
+const MARIADB: [&str; 33] = [
     "select 1 into outfile '{dir}/outfile'",
     "select 1 into dumpfile '{dir}/dumpfile'",
     "select 1 /*! into outfile '{dir}/comment' */",
@@ -109,6 +118,13 @@ const MARIADB: [&str; 26] = [
     "handler t open",
     "create or replace user pwned identified by 'a'",
     "xa start 'a'",
+    "select sha256(77)",
+    "select bool_and(77)",
+    "select 'a\\' , writes() -- '",
+    "select 1 --\u{a0}, writes()",
+    "select 1 --1, writes()",
+    "select \"a\" -- \", writes()",
+    "select 'a\\', writes() -- ' from t",
 ];
 
 /// Of a study: the text, and a setting beside it.
@@ -215,6 +231,10 @@ fn nothing_is_written_through_postgres() {
             "create table t (a int); insert into t values (1); create sequence s; \
              create function writes() returns int language plpgsql volatile as \
              'begin insert into t values (77); return 1; end'; \
+             create function writes1(int) returns int language sql volatile as 'select writes()'; \
+             create function median(int) returns int language sql volatile as 'select writes()'; \
+             create function if(int) returns int language sql volatile as 'select writes()'; \
+             create function conv(int) returns int language sql volatile as 'select writes()'; \
              create procedure p() language sql as 'insert into t values (77)'; \
              create view v as select writes() as a; alter table t owner to {role}; \
              alter function writes() owner to {role}; alter sequence s owner to {role}; \
@@ -269,12 +289,16 @@ fn nothing_is_written_through_mariadb() {
         "insert into t values (1)",
         "create sequence s",
         "create function writes() returns int begin insert into t values (77); return 1; end",
+        "create function sha256(a int) returns int return writes()",
+        "create function bool_and(a int) returns int return writes()",
         "create procedure p() insert into t values (77)",
         "create view v as select writes() as a",
         "create user reader@localhost",
         "create user keeper@localhost",
         "grant select, show view on d.* to reader@localhost",
         "grant execute on function d.writes to reader@localhost",
+        "grant execute on function d.sha256 to reader@localhost",
+        "grant execute on function d.bool_and to reader@localhost",
         "grant all on d.* to keeper@localhost",
     ] {
         owner.run(text).unwrap();

@@ -98,6 +98,11 @@ fn the_ways_out_of_postgres_are_refused() {
         "select pg_terminate_backend(1), pg_reload_conf(), pg_switch_wal()",
         "select query_to_xml('delete from t returning 1', true, true, '')",
         "select \"Lower\"('a')",
+        "select if(true, 1, 2), median(a), conv('a', 16, 2)",
+        "select (0.5::float8).pg_sleep",
+        "select ('select 1'::text).ts_stat",
+        "select x.pg_advisory_lock from generate_series(1::bigint, 2) x",
+        "select g.writes from generate_series(1, 1) g",
         "select public.lower('a')",
         "select 1 operator(public.+) 2",
         "with x as (delete from t returning *) select * from x",
@@ -134,6 +139,11 @@ fn the_ways_out_of_mariadb_are_refused() {
         "install plugin a soname 'b'",
         "select a from t lock in share mode",
         "select release_lock('a')",
+        "select sha256('a'), bool_and(a), split_part('a', 'b', 1)",
+        "select 'a\\' , sleep(0.5) -- '",
+        "select 1 --\u{a0}, sleep(0.5)",
+        "select 1 --1, sleep(0.5)",
+        "select \"a\" -- \", sleep(0.5)",
     ] {
         check(text, Dialect::MariaDb).expect_err(text);
     }
