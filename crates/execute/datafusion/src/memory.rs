@@ -1,6 +1,4 @@
 //! DataFusion's memory pool and temporary directories, in the form that the join takes them.
-//!
-//! A join that must keep the probe side's order can't spill, because spilled rows come last.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};

@@ -181,9 +181,7 @@ impl WorkaheadJoinExec {
     /// The join with this session's memory, batch length and options.
     fn join(&self, name: String, context: &TaskContext) -> Result<HashJoin> {
         let config = context.session_config().options();
-        // The join keeps the probe side's order, if it has one.
-        let ordered = self.plan.right().output_ordering().is_some();
-        let directory = if ordered { None } else { spill_directory(context)? };
+        let directory = spill_directory(context)?;
         let memory = Memory::of(context, name, directory.is_some());
         // With a share, a join that can't spill would only fail earlier.
         let memory: Arc<dyn MemoryPool> =
@@ -204,8 +202,12 @@ impl WorkaheadJoinExec {
             Some(pool) => join.with_page_pool(pool),
             None => join,
         };
-        Ok(match directory {
+        let join = match directory {
             Some(directory) => join.with_spill(directory),
+            None => join,
+        };
+        Ok(match self.plan.right().output_ordering() {
+            Some(_) => join.with_kept_order(),
             None => join,
         })
     }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::decision::Decision;
 use crate::memory_estimate::{ProbeBatchSize, RowSize};
 use crate::row_bytes::WidestValues;
-use crate::spill::{Level, Partitioner, Partitions, Sizes};
+use crate::spill::{Level, Partitioner, Partitions, Runs, Sizes};
 use crate::table::SpilledPartitions;
 use crate::{HashJoin, JoinError, JoinSpec, JoinTable, MemoryPool, Reservation};
 
@@ -239,8 +239,13 @@ impl BuildSide {
                     // A piece's rows, and the full keys of them.
                     + 2 * (piece_rows * row.average).min(piece_bytes).max(row.widest)
                     + sizes.files_bytes();
-                let room = probers * prober + sizes.spare_bytes(context.pool.limit());
-                let mut build = partitions.finish(room, reserve)?;
+                let schema = (level.is_top() && spec.is_ordered()).then(|| spec.schema());
+                let writing = schema.as_ref().map_or(0, |_| Runs::writing_bytes(sizes));
+                let room = probers * (prober + writing) + sizes.spare_bytes(context.pool.limit());
+                // Probers with final phases of their own join pairs while others still probe.
+                let keeps_none = schema.is_some() && probers > 1;
+                let mut build = partitions.finish(room, reserve, keeps_none)?;
+                let spec = if schema.is_some() { Arc::new(spec.numbered()) } else { spec };
                 let mut builder = Builder::new(spec, build.memory);
                 for batch in std::mem::take(&mut build.in_memory) {
                     context.stop.check()?;
@@ -250,7 +255,7 @@ impl BuildSide {
                 let decision = builder.decide();
                 let in_memory = builder.finish(decision, null_aware_state)?;
                 let table = JoinTable::new(in_memory, context, build.room, rows);
-                table.with_spilled(SpilledPartitions::new(build.files, sizes, level))
+                table.with_spilled(SpilledPartitions::new(build.files, sizes, level), schema)
             }
         };
         Ok(table.with_build_time(build_time + start.elapsed()))

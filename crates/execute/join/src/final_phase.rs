@@ -13,9 +13,9 @@ use arrow_array::RecordBatch;
 
 use crate::context::Context;
 use crate::join_type::SideOutput;
-use crate::spill::{PartitionJoin, PartitionPair};
+use crate::spill::{PartitionJoin, PartitionPair, Runs};
 use crate::unmatched_build_scan::UnmatchedBuildScan;
-use crate::{JoinError, JoinSpec, JoinTable, ProbeMetrics};
+use crate::{JoinError, JoinSpec, JoinTable, MemoryPool, ProbeMetrics};
 
 /// Result of a bounded step of work.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct FinalPhase {
     /// Whether this share still counts as working.
     active: bool,
     current: Option<CurrentPair>,
+    /// Puts the output back into the order of the probe side.
+    runs: Option<Box<Runs>>,
     metrics: ProbeMetrics,
 }
 
@@ -68,19 +70,34 @@ impl FinalPhase {
         let has_output = |build| !matches!(build, SideOutput::Never | SideOutput::Tracked);
         let in_memory = in_memory.filter(|in_memory| has_output(in_memory.output_rules.build));
         let pairs = spilled.map_or(Vec::new(), |spilled| spilled.pairs());
-        Ok(Self {
-            spec: table.spec.clone(),
-            context: table.context.clone(),
-            unmatched_scan: in_memory.map(UnmatchedBuildScan::new).transpose()?,
-            queue: Arc::new(Mutex::new(PartitionQueue {
-                pairs: pairs.into(),
-                working: 1,
-                free: usize::MAX,
-            })),
+        let mut phase = Self::of_pairs(table.spec.clone(), table.context.clone(), pairs);
+        phase.unmatched_scan = in_memory.map(UnmatchedBuildScan::new).transpose()?;
+        Ok(phase)
+    }
+
+    /// Of one prober's rows, whose order is kept.
+    pub(crate) fn in_order(table: &JoinTable, pairs: Vec<PartitionPair>, runs: Runs) -> Self {
+        let context = match (table.context.pool.limit(), table.spec.probers) {
+            (Some(limit), probers) if probers > 1 => table.context.with_share(limit / probers),
+            _ => table.context.clone(),
+        };
+        let mut phase = Self::of_pairs(table.spec.clone(), context, pairs);
+        phase.runs = Some(Box::new(runs));
+        phase
+    }
+
+    fn of_pairs(spec: Arc<JoinSpec>, context: Context, pairs: Vec<PartitionPair>) -> Self {
+        let queue = PartitionQueue { pairs: pairs.into(), working: 1, free: usize::MAX };
+        Self {
+            spec,
+            context,
+            unmatched_scan: None,
+            queue: Arc::new(Mutex::new(queue)),
             active: true,
             current: None,
+            runs: None,
             metrics: ProbeMetrics::default(),
-        })
+        }
     }
 
     /// The next output batch.
@@ -104,6 +121,24 @@ impl FinalPhase {
     /// As [`next_output`](Self::next_output).
     pub fn advance(&mut self) -> Result<Progress, JoinError> {
         self.context.stop.check()?;
+        let Some(mut runs) = self.runs.take() else { return self.advance_unordered() };
+        let progress = if runs.are_many() {
+            runs.compact().map(|()| Progress::Working)
+        } else if !self.active {
+            runs.advance()
+        } else {
+            self.advance_unordered().and_then(|progress| {
+                if let Progress::Output(output) = progress {
+                    runs.add(&output)?;
+                }
+                Ok(Progress::Working)
+            })
+        };
+        self.runs = Some(runs);
+        progress
+    }
+
+    fn advance_unordered(&mut self) -> Result<Progress, JoinError> {
         if let Some(output) = self.next_unmatched()? {
             return Ok(Progress::Output(output));
         }
@@ -226,6 +261,8 @@ impl FinalPhase {
         if let Some(unmatched_scan) = self.unmatched_scan.take() {
             self.metrics.output_rows += unmatched_scan.count()?;
         }
+        // Those in runs are counted already.
+        self.runs = None;
         self.spec = Arc::new(self.spec.with_projection(Vec::new())?);
         Ok(())
     }
@@ -233,6 +270,7 @@ impl FinalPhase {
     /// Splits the spilled partitions among threads, each with a share of the free memory. A share
     /// that turns out too small for a partition, before any of its rows is output, leaves the
     /// partition and its memory to the others. The unmatched build scan is part of the first share.
+    /// A phase that keeps an order is one share.
     ///
     /// All shares must be run to their ends: the last to end does what others left.
     ///
@@ -242,6 +280,9 @@ impl FinalPhase {
     pub fn split(self, threads: usize) -> Vec<Self> {
         assert!(threads > 0, "the final phase needs a thread");
         assert!(self.active && self.current.is_none(), "a started phase can't be split");
+        if self.runs.is_some() {
+            return vec![self];
+        }
         let mut queue = lock(&self.queue);
         (queue.working, queue.free) = (threads, self.context.free());
         drop(queue);
@@ -252,6 +293,7 @@ impl FinalPhase {
             queue: self.queue.clone(),
             active: true,
             current: None,
+            runs: None,
             metrics: ProbeMetrics::default(),
         };
         let mut shares: Vec<_> = (1..threads).map(new_share).collect();

@@ -65,6 +65,7 @@ impl HashJoin {
             pages: Pages::Huge.into(),
             memory: Pool::unlimited(),
             spill: None,
+            keeps_order: false,
             stop: StopCheck::default(),
             probers: 1,
             hash_mask: u64::MAX,
@@ -220,10 +221,20 @@ impl HashJoin {
 
     /// Spills what doesn't fit in memory to files in a directory: partitions of both sides, by a
     /// hash of the key, joined later one by one (hybrid hash join: Shapiro, TODS 1986). The order
-    /// of the probe side is lost then.
+    /// of the probe side is lost then, unless it is to be [kept](Self::with_kept_order).
     #[must_use]
     pub fn with_spill(mut self, directory: Arc<SpillDirectory>) -> Self {
         self.spec.spill = Some(directory);
+        self
+    }
+
+    /// Keeps the order of the probe side where rows are spilled too, in joins whose output rows all
+    /// belong to a probe row: each prober's output, which then comes only when its input has ended,
+    /// is written to files and merged by the numbers of its probe rows. Each prober has a
+    /// [`FinalPhase`](crate::FinalPhase) of its own.
+    #[must_use]
+    pub fn with_kept_order(mut self) -> Self {
+        self.spec.keeps_order = true;
         self
     }
 

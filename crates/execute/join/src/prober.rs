@@ -21,7 +21,7 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 use crate::match_generation::{MatchGenerator, Step};
 use crate::memory_estimate::{PROBER_BYTES, ProbeBatchSize, RowSize};
-use crate::spill::ProbeFiles;
+use crate::spill::{ProbeFiles, Runs};
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Progress, Reservation};
 
 /// Joins probe batches with a table. One for each thread.
@@ -35,6 +35,8 @@ pub struct Prober {
     outputs: Coalescer,
     /// Writes probe rows of spilled partitions.
     files: Option<ProbeFiles>,
+    /// Puts the output back into the order of the probe side.
+    runs: Option<Runs>,
     memory: Reservation,
 }
 
@@ -52,7 +54,8 @@ impl Prober {
         let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
         let memory = table.context.reservation();
         let (generator, pieces) = (MatchGenerator::new(), Vec::new());
-        Self { table, in_memory, generator, pieces, outputs, files, memory }
+        let runs = table.ordered.clone().and_then(|schema| Runs::new(&table.context, spec, schema));
+        Self { table, in_memory, generator, pieces, outputs, files, runs, memory }
     }
 
     /// Starts a batch. [`next_output`](Self::next_output) must have returned `None` for the
@@ -76,6 +79,8 @@ impl Prober {
         rows_max: usize,
     ) -> Result<Vec<RecordBatch>, JoinError> {
         let in_memory = self.in_memory.as_ref().expect("a prober that has ended takes no batch");
+        let numbered = self.runs.as_mut().map(|runs| runs.number(batch)).transpose()?;
+        let batch = numbered.as_ref().unwrap_or(batch);
         let (spec, side) = (&in_memory.spec, in_memory.build_side().other());
         spec.check(side, batch.schema_ref())?;
         if spec.null_aware {
@@ -164,7 +169,9 @@ impl Prober {
         self.table.context.stop.check()?;
         loop {
             if let Some(output) = self.outputs.next() {
-                return Ok(Progress::Output(output));
+                let Some(runs) = &mut self.runs else { return Ok(Progress::Output(output)) };
+                runs.add(&output)?;
+                return Ok(Progress::Working);
             }
             let Some(in_memory) = &self.in_memory else { return Ok(Progress::Done) };
             let step = match self.generator.batch {
@@ -207,6 +214,10 @@ impl Prober {
         assert!(self.is_idle(), "the previous batch still has output");
         let in_memory = self.in_memory.take().expect("a prober ends once");
         self.outputs.finish()?;
+        if let Some(runs) = self.runs.take() {
+            drop(in_memory);
+            return self.end_in_order(runs).map(Some);
+        }
         if let (Some(files), Some(spilled)) = (self.files.take(), &self.table.spilled) {
             let start = Instant::now();
             spilled.add(files.finish()?);
@@ -224,6 +235,20 @@ impl Prober {
         let last = self.table.end_prober();
         let has_phase = last && (is_output || self.table.spills());
         has_phase.then(|| FinalPhase::new(&self.table)).transpose()
+    }
+
+    /// Ends with a final phase of its own.
+    fn end_in_order(&mut self, mut runs: Runs) -> Result<FinalPhase, JoinError> {
+        while let Some(output) = self.outputs.next() {
+            runs.add(&output)?;
+        }
+        let files = self.files.take().map_or(Ok(Vec::new()), ProbeFiles::finish)?;
+        let pairs = self.table.spilled.as_ref().map(|spilled| spilled.pairs_with(files));
+        self.memory.free();
+        if self.table.end_prober() {
+            drop(self.table.take_in_memory());
+        }
+        Ok(FinalPhase::in_order(&self.table, pairs.unwrap_or_default(), runs))
     }
 
     /// Joins a batch only to count its output rows: nothing is gathered. Rows of spilled partitions
@@ -259,7 +284,7 @@ impl Prober {
         self.generator.matched.get(row)
     }
 
-    /// Whether rows are spilled to files, so that the order of the probe side is lost.
+    /// Whether rows are spilled to files: the output comes in another order, or late.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.table.spills()

@@ -8,6 +8,7 @@ use workahead_machine::pages::Supply;
 use crate::join_type::{OutputRules, SideOutput};
 use crate::keys::{EncodingKind, KeyEncoding, Reader};
 use crate::output_columns::{ColumnSource, OutputColumns};
+use crate::spill::with_numbers;
 use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
 use crate::{SpillDirectory, StopCheck};
 
@@ -34,6 +35,8 @@ pub struct JoinSpec {
     pub(crate) pages: Supply,
     pub(crate) memory: Arc<dyn MemoryPool>,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
+    /// Whether the probe side's order is kept where rows are spilled.
+    pub(crate) keeps_order: bool,
     pub(crate) stop: StopCheck,
     pub(crate) probers: usize,
     /// All bits, except in tests of hash collisions.
@@ -152,6 +155,28 @@ impl JoinSpec {
         };
         Ok(Self { projection: Some(columns), output_columns: layout, ..self.clone() }
             .with_default_batch_rows())
+    }
+
+    /// The same for probe rows with a number at their end, and in the output too.
+    pub(crate) fn numbered(&self) -> Self {
+        let probe = self.build_side.other();
+        let source = ColumnSource::Column(probe, self.schema_of(probe).fields().len());
+        let schema = with_numbers(&self.output_columns.schema);
+        let sources = self.output_columns.sources.iter().copied().chain([source]).collect();
+        let mut numbered =
+            Self { output_columns: OutputColumns { schema, sources }, ..self.clone() };
+        let side = match probe {
+            Side::Left => &mut numbered.left,
+            Side::Right => &mut numbered.right,
+        };
+        *side = with_numbers(side);
+        numbered
+    }
+
+    /// Whether all output rows belong to a probe row, whose place they keep although rows are
+    /// spilled.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.keeps_order && self.output_rules().build == SideOutput::Never
     }
 
     /// Sets the length of output batches by the caches and columns, unless one was requested.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 
 use crate::context::Context;
 use crate::in_memory_build_side::InMemoryBuildSide;
@@ -21,6 +22,8 @@ pub struct JoinTable {
     /// Freed when the last prober has ended and spilled partitions need the memory.
     in_memory: Mutex<Option<Arc<InMemoryBuildSide>>>,
     pub(crate) spilled: Option<SpilledPartitions>,
+    /// The output's schema without numbers, if the probe side's order is kept.
+    pub(crate) ordered: Option<SchemaRef>,
     /// Memory reserved for probers.
     room: Mutex<Reservation>,
     /// Probers that have not ended.
@@ -82,6 +85,17 @@ impl SpilledPartitions {
         }
     }
 
+    /// The partition pairs of one prober's files.
+    pub(crate) fn pairs_with(&self, probe: Vec<Option<SpillFile>>) -> Vec<PartitionPair> {
+        let level = self.level.below(self.probe.sizes.bits);
+        let files = lock(&self.files);
+        let pairs = files.iter().zip(probe).filter_map(|(partition, probe)| {
+            let SpilledPartition { build, unsplittable } = partition.build.clone()?;
+            Some(PartitionPair { build, probe: vec![probe?], level, unsplittable })
+        });
+        pairs.collect()
+    }
+
     /// The partition pairs, once every prober has ended.
     pub(crate) fn pairs(&self) -> Vec<PartitionPair> {
         let files = std::mem::take(&mut *lock(&self.files));
@@ -116,14 +130,19 @@ impl JoinTable {
             context,
             in_memory: Mutex::new(Some(Arc::new(in_memory))),
             spilled: None,
+            ordered: None,
             room: Mutex::new(room),
             probers: AtomicUsize::new(1),
             statistics,
         }
     }
 
-    pub(crate) fn with_spilled(self, spilled: SpilledPartitions) -> Self {
-        Self { spilled: Some(spilled), ..self }
+    pub(crate) fn with_spilled(
+        self,
+        spilled: SpilledPartitions,
+        ordered: Option<SchemaRef>,
+    ) -> Self {
+        Self { spilled: Some(spilled), ordered, ..self }
     }
 
     pub(crate) fn with_build_time(self, build_time: Duration) -> Self {
@@ -236,8 +255,8 @@ impl JoinTable {
         self.statistics.build_time
     }
 
-    /// Whether some of the build side is in files: then the order of the probe side is lost, and
-    /// the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
+    /// Whether some of the build side is in files: then the order of the probe side is lost (unless
+    /// it is [kept](crate::HashJoin::with_kept_order)), and the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.spilled.is_some()

@@ -5,6 +5,7 @@ mod edge_cases;
 mod every_join;
 mod inputs;
 mod kinds;
+mod ordered;
 mod spilled;
 mod wide;
 mod work_sharing;

@@ -167,8 +167,8 @@ fn run_worker<W: Worker>(
         return Ok(metrics);
     }
     let final_phase = phase.into_final_phase().map(|final_phase| *final_phase);
-    let final_phase =
-        if table.spills() { own_share(final_phase, worker, group)? } else { final_phase };
+    let shared = table.spills() && table.ordered.is_none();
+    let final_phase = if shared { own_share(final_phase, worker, group)? } else { final_phase };
     if let Some(final_phase) = final_phase {
         metrics = metrics.plus(run_final_phase(final_phase, worker, group)?);
     }

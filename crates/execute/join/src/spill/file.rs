@@ -136,6 +136,7 @@ impl SpillDirectory {
 /// A file being written.
 pub(crate) struct SpillWriter {
     writer: StreamWriter<BlockWriter>,
+    schema: SchemaRef,
     rows: usize,
     /// Of the largest and of the longest batch.
     batch_bytes: usize,
@@ -169,6 +170,7 @@ impl SpillWriter {
         let directory = directory.clone();
         Ok(Self {
             writer,
+            schema,
             rows: 0,
             batch_bytes: 0,
             batch_rows: 0,
@@ -191,7 +193,8 @@ impl SpillWriter {
     pub(crate) fn finish(mut self) -> Result<SpillFile, SpillError> {
         let ended = self.writer.finish();
         ended.map_err(|source| self.failed(source))?;
-        let Self { writer, rows, batch_bytes, batch_rows, widest, counted, directory } = self;
+        let Self { writer, schema, rows, batch_bytes, batch_rows, widest, counted, directory } =
+            self;
         let block_bytes = writer.get_ref().block_bytes();
         let failed = |source| SpillError::Write { directory: directory.path.clone(), source };
         let blocks = writer.into_inner().map_err(failed)?;
@@ -200,6 +203,7 @@ impl SpillWriter {
         let file = Arc::new(file);
         Ok(SpillFile {
             file,
+            schema,
             rows,
             batch_bytes,
             batch_rows,
@@ -224,6 +228,7 @@ impl SpillWriter {
 #[derive(Debug, Clone)]
 pub(crate) struct SpillFile {
     file: Arc<File>,
+    schema: SchemaRef,
     rows: usize,
     batch_bytes: usize,
     batch_rows: usize,
@@ -236,6 +241,10 @@ pub(crate) struct SpillFile {
 impl SpillFile {
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
     /// Bytes on disk.

@@ -53,6 +53,7 @@ pub(crate) struct PartitionedBuildSide {
 }
 
 /// A spilled partition of the build side.
+#[derive(Clone)]
 pub(crate) struct SpilledPartition {
     pub(crate) build: SpillFile,
     /// Whether it is not worth being partitioned again.
@@ -150,14 +151,18 @@ impl Partitions {
     }
 
     /// Spills until a table of the rest fits beside `room` bytes for probers, and finishes the
-    /// files. The reservation for spilling becomes part of that room.
+    /// files. The reservation for spilling becomes part of that room. With `keeps_none`, all
+    /// partitions are spilled.
     pub(crate) fn finish(
         mut self,
         room: usize,
         mut reserve: Reservation,
+        keeps_none: bool,
     ) -> Result<PartitionedBuildSide, JoinError> {
         let room = room.saturating_sub(reserve.bytes());
-        for buffer in self.buffers.iter_mut().filter(|buffer| buffer.is_spilled()) {
+        let spills =
+            |buffer: &&mut PartitionBuffer| buffer.is_spilled() || keeps_none && buffer.rows() > 0;
+        for buffer in self.buffers.iter_mut().filter(spills) {
             buffer.spill(&self.target, &mut self.charge)?;
         }
         loop {

@@ -15,11 +15,14 @@ use super::inputs::{Input, JoinCase, oracle};
 use super::{InMemory, Rows, join_of, numbered, pairs};
 use crate::*;
 
-fn directory(limit: Option<u64>) -> Arc<SpillDirectory> {
+pub(super) fn directory(limit: Option<u64>) -> Arc<SpillDirectory> {
     SpillDirectory::new(std::env::temp_dir(), limit).unwrap()
 }
 
-fn table(join: &HashJoin, batches: Vec<RecordBatch>) -> Result<Arc<JoinTable>, JoinError> {
+pub(super) fn table(
+    join: &HashJoin,
+    batches: Vec<RecordBatch>,
+) -> Result<Arc<JoinTable>, JoinError> {
     let mut build = join.build();
     batches.into_iter().try_for_each(|batch| build.push(batch))?;
     build.finish().map(Arc::new)
@@ -164,14 +167,14 @@ fn little_memory_gives_the_output_of_nested_loops() {
 }
 
 /// 30,000 rows; some keys repeat, and if `hot`, a third of the rows have one key.
-fn large(hot: bool) -> [Rows; 2] {
+pub(super) fn large(hot: bool) -> [Rows; 2] {
     let key = move |row: i128| if hot && row % 3 == 0 { 7 } else { row * 7919 % 20_011 };
     let left = numbered((0..30_000).map(key), 500);
     let right = numbered((0..9000).map(|row| if row < 3 { 7 } else { row * 13 % 30_000 }), 300);
     [left, right]
 }
 
-fn limited(sides: &[Rows; 2], limit: usize) -> (HashJoin, Arc<Pool>) {
+pub(super) fn limited(sides: &[Rows; 2], limit: usize) -> (HashJoin, Arc<Pool>) {
     let pool = Pool::of(limit);
     let join = join_of(&sides[0], &sides[1]).with_batch_rows(200).with_probers(2);
     (join.with_memory(pool.clone()).with_spill(directory(None)), pool)

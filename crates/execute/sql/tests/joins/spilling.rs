@@ -5,12 +5,19 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
 use datafusion::catalog::MemTable;
+use datafusion::common::JoinType;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::expressions::col;
+use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::metrics::MetricsSet;
-use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, collect, collect_partitioned, displayable,
+};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use workahead_datafusion::{Settings, WorkaheadJoinExec};
 
 use crate::{plan, rows, session, session_in};
 
@@ -136,4 +143,64 @@ async fn a_spilled_build_fills_the_filter_with_the_bounds_of_all_keys() {
     let text = displayable(plan.as_ref()).indent(false).to_string();
     let bounds = format!("DynamicFilter [ k@0 >= 0 AND k@0 <= {} ]", ROWS - 1);
     assert!(text.contains(&bounds), "neither a part of the keys nor a list of them: {text}");
+}
+
+/// A join of three probe partitions, each in descending order of its numbers, and what it gives.
+async fn of_ordered(
+    context: &SessionContext,
+    join_type: JoinType,
+) -> (Arc<dyn ExecutionPlan>, Vec<Vec<RecordBatch>>) {
+    let schema = plan(context, "select k, text from r").await.schema();
+    let part = |part: i64| {
+        let keys = (0..ROWS).rev().filter(move |key| key % 3 == part);
+        let batch = |keys: &[i64]| {
+            let texts = keys.iter().map(|key| Some(format!("{key:060}")));
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(Int64Array::from(keys.to_vec())),
+                Arc::new(texts.collect::<StringArray>()),
+            ];
+            RecordBatch::try_new(schema.clone(), columns).unwrap()
+        };
+        keys.collect::<Vec<_>>().chunks(1000).map(batch).collect::<Vec<_>>()
+    };
+    let parts = (0..3).map(part).collect();
+    let order = vec![vec![datafusion::prelude::col("k").sort(false, true)]];
+    let table = MemTable::try_new(schema.clone(), parts).unwrap().with_sort_order(order);
+    context.register_table("falling", Arc::new(table)).unwrap();
+    let left = Arc::new(CoalescePartitionsExec::new(plan(context, "select k, text from l").await));
+    let right = plan(context, "select k, text from falling").await;
+    let on = vec![(col("k", &left.schema()).unwrap(), col("k", &right.schema()).unwrap())];
+    let builder = HashJoinExecBuilder::new(left, right, on, join_type);
+    let planned = builder.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
+    let join: Arc<dyn ExecutionPlan> =
+        Arc::new(WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap());
+    assert!(join.output_ordering().is_some(), "{join_type}");
+    let given = collect_partitioned(Arc::clone(&join), context.task_ctx()).await.unwrap();
+    (join, given)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_that_spills_keeps_the_order_that_its_plan_promises() {
+    use JoinType::{Inner, Right, RightAnti, RightMark, RightSemi};
+
+    let home = tempfile::tempdir().unwrap();
+    let (limited, pool) = limited(3 << 20, at(home.path()));
+    let unlimited = session(true, SessionConfig::new());
+    for context in [&limited, &unlimited] {
+        register(context);
+    }
+    for join_type in [Inner, Right, RightSemi, RightAnti, RightMark] {
+        let (join, given) = of_ordered(&limited, join_type).await;
+        assert!(counted(&join).spill_count().unwrap() > 0, "{join_type}");
+        let (_, expected) = of_ordered(&unlimited, join_type).await;
+        assert_eq!(given.len(), 3);
+        for (given, expected) in given.iter().zip(&expected) {
+            let rows = |batches: &[RecordBatch]| {
+                datafusion::arrow::compute::concat_batches(&join.schema(), batches).unwrap()
+            };
+            assert!(rows(given) == rows(expected), "{join_type}");
+        }
+        drop(join);
+        assert_eq!(pool.reserved(), 0);
+    }
 }
