@@ -1,0 +1,208 @@
+//! Files whose parts contradict each other: pages of Parquet, frames of LZ4, quotes of CSV.
+
+#[path = "hostile/crafted.rs"]
+mod crafted;
+mod hostile;
+mod process;
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_ipc::CompressionType;
+use crafted::{Page, indices, levels, parquet, plain};
+use hostile::{arrow_file, arrow_stream, ends_well, join, place};
+use parquet::basic::Encoding;
+use process::{Place, Random, read, text};
+
+const TEXT: &str = "required binary text (UTF8);";
+const LIST: &str = "required group items (LIST) { repeated group list { required int64 item; } }";
+/// All columns are read, and each row is written once.
+const WRITTEN: [&str; 4] = ["--type", "left-semi", "--out", "out.parquet"];
+
+/// Runs a join that has to be refused as damaged.
+fn is_refused(place: &Place, name: &str, what: &str) {
+    assert!(place.path(name).metadata().unwrap().len() < 5 << 20, "{what}");
+    assert_eq!(ends_well(place, &join(name, &WRITTEN), what), Some(1), "{what}");
+    let said = place.fails(&join(name, &WRITTEN), 1);
+    assert!(said.contains(what), "{said}");
+}
+
+/// As many texts of a megabyte, all of them the first of the dictionary.
+fn repeated(rows: u32) -> Page {
+    Page::data(rows, Encoding::RLE_DICTIONARY, indices(&[(rows, 0)]))
+}
+
+fn megabyte() -> Vec<u8> {
+    plain(&"x".repeat(1 << 20))
+}
+
+#[test]
+fn crafted_pages_are_read() {
+    let place = place();
+    let lists = [list_page(&[(1, 0), (59, 1)]), list_page(&[(2, 0)])];
+    let texts = [Page::dictionary(1, plain("text")), repeated(30)];
+    for (rows, column, values, pages) in [(30, TEXT, 30, &texts), (3, LIST, 62, &lists)] {
+        parquet(&place.path("sound.parquet"), rows, column, values, pages);
+        let all = ["--type", "left", "--out", "out.parquet"];
+        assert_eq!(ends_well(&place, &join("sound.parquet", &all), column), Some(0));
+        let out = read(&place.path("out.parquet"));
+        assert_eq!(out.iter().map(RecordBatch::num_rows).sum::<usize>(), rows as usize);
+    }
+}
+
+#[test]
+fn a_dictionary_after_a_page_of_data_is_refused() {
+    let place = place();
+    let first = Page::data(1, Encoding::PLAIN, plain("first"));
+    let pages = [first, Page::dictionary(1, megabyte()), repeated(2_999)];
+    parquet(&place.path("late.parquet"), 3_000, TEXT, 3_000, &pages);
+    is_refused(&place, "late.parquet", "a dictionary is not the first page of its column");
+}
+
+#[test]
+fn a_page_that_is_described_twice_is_refused() {
+    let place = place();
+    // A dictionary by its type; by what comes last, a page of many values.
+    let pages = [Page::dictionary(1, megabyte()).and_as_data(1 << 20), repeated(3_000)];
+    parquet(&place.path("twice.parquet"), 3_000, TEXT, 3_000, &pages);
+    is_refused(&place, "twice.parquet", "a page has no header");
+}
+
+/// A plain page of a list's items, all of them zero, by the runs of its repetition levels.
+fn list_page(repeated: &[(u32, u8)]) -> Page {
+    let values = repeated.iter().map(|run| run.0).sum();
+    let body = [levels(repeated), levels(&[(values, 1)]), vec![0; 8 * values as usize]].concat();
+    Page::data(values, Encoding::PLAIN, body)
+}
+
+/// The same by a dictionary: some dozens of bytes, however many items.
+fn short_list_page(repeated: &[(u32, u8)]) -> Page {
+    let values = repeated.iter().map(|run| run.0).sum();
+    let body = [levels(repeated), levels(&[(values, 1)]), indices(&[(values, 0)])].concat();
+    Page::data(values, Encoding::RLE_DICTIONARY, body)
+}
+
+#[test]
+fn a_row_of_a_thousand_pages_is_refused() {
+    let place = place();
+    let mut pages = vec![Page::dictionary(1, vec![0; 8]), short_list_page(&[(1, 0), (999_999, 1)])];
+    pages.extend((1..1_000).map(|_| short_list_page(&[(1_000_000, 1)])));
+    parquet(&place.path("long.parquet"), 1, LIST, 1_000_000_000, &pages);
+    is_refused(&place, "long.parquet", "raise --memory-limit");
+}
+
+/// LZ4's frame of blocks of at most 4 MiB that stand alone, and the checksum of that.
+const FRAME: [u8; 7] = [0x04, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73];
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// A frame of blocks of zeros, and one that fills it to `bytes`.
+fn frame(blocks: usize, bytes: usize) -> Vec<u8> {
+    // A literal, a match at offset 1 of all but the last five bytes, and these.
+    let matched = BLOCK_BYTES - 1 - 5;
+    let mut block = vec![0x1f, 0, 1, 0];
+    block.extend(vec![255; (matched - 19) / 255]);
+    block.push(((matched - 19) % 255) as u8);
+    block.extend([0x50, 0, 0, 0, 0, 0]);
+    let mut frame = FRAME.to_vec();
+    for _ in 0..blocks {
+        frame.extend((block.len() as u32).to_le_bytes());
+        frame.extend(&block);
+    }
+    let rest = bytes - frame.len() - 8;
+    assert!(rest <= BLOCK_BYTES);
+    frame.extend((rest as u32 | 1 << 31).to_le_bytes());
+    frame.extend(vec![0; rest]);
+    frame.extend([0; 4]);
+    frame
+}
+
+/// Numbers that can't be compressed, and where their buffer begins in a file of them.
+fn incompressible() -> (RecordBatch, [u8; 16]) {
+    let mut random = Random::new("frames");
+    let ids = (0..200_000).map(|_| random.below(usize::MAX) as i64);
+    let ids = Int64Array::from_iter_values(ids);
+    let mut begin = [0xff; 16];
+    begin[8..].copy_from_slice(&ids.value(0).to_le_bytes());
+    let columns = [("id", Arc::new(ids) as ArrayRef)];
+    (RecordBatch::try_from_iter(columns).unwrap(), begin)
+}
+
+#[test]
+fn a_frame_that_holds_other_than_it_says_is_refused() {
+    let place = place();
+    let (batch, begin) = incompressible();
+    let buffer_bytes = 8 * batch.num_rows();
+    let codec = Some(CompressionType::LZ4_FRAME);
+    arrow_file(&place.path("whole.arrow"), &batch, codec);
+    arrow_stream(&place.path("whole.arrows"), &batch, codec);
+    // 400 MB that are said to be those of the column, or a thousandth; and less than is said.
+    let lies = [(95, buffer_bytes), (95, 8), (0, 20 << 20), (0, buffer_bytes)];
+    for name in ["arrow", "arrows"] {
+        let whole = fs::read(place.path(&format!("whole.{name}"))).unwrap();
+        let at = whole.windows(16).position(|window| window == begin).unwrap();
+        for (blocks, says) in lies {
+            let mut lie = whole.clone();
+            lie[at..at + 8].copy_from_slice(&(says as u64).to_le_bytes());
+            lie[at + 8..at + 8 + buffer_bytes].copy_from_slice(&frame(blocks, buffer_bytes));
+            let name = format!("lie.{name}");
+            fs::write(place.path(&name), lie).unwrap();
+            let what = format!("{name}: {blocks} blocks, {says} bytes said");
+            assert_eq!(ends_well(&place, &join(&name, &[]), &what), Some(1), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_length_that_is_a_little_wrong_is_refused() {
+    let place = place();
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..9_000));
+    let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+    arrow_file(&place.path("whole.arrow"), &batch, Some(CompressionType::LZ4_FRAME));
+    assert_eq!(ends_well(&place, &join("whole.arrow", &[]), "whole"), Some(0));
+    let whole = fs::read(place.path("whole.arrow")).unwrap();
+    let at = whole.windows(8).position(|word| word == 72_000_u64.to_le_bytes()).unwrap();
+    for says in [1, 8, 71_992, 71_999, 72_001, 72_008, 100_000] {
+        let mut lie = whole.clone();
+        lie[at..at + 8].copy_from_slice(&u64::to_le_bytes(says));
+        fs::write(place.path("lie.arrow"), lie).unwrap();
+        let code = ends_well(&place, &join("lie.arrow", &[]), &format!("{says} bytes said"));
+        assert_eq!(code, Some(1), "{says}");
+    }
+}
+
+/// The texts of a file of joined rows.
+fn texts(place: &Place, name: &str, more: &[&str]) -> Vec<String> {
+    let usual = ["join", "--left", name, "--right", "right.parquet", "--on", "id"];
+    let output = ["--max-record", "64KiB", "--threads", "1", "--out", "out.csv"];
+    let run = place.run(&[&usual[..], &output, more].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let out = fs::read_to_string(place.path("out.csv")).unwrap();
+    let mut lines: Vec<_> = out.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn inch_marks_are_part_of_their_fields() {
+    let place = place();
+    let marked = |row: i64| format!("3.5\" disk {row},{}\n", row % 400);
+    let usual = |row: i64| format!("disk {row},{}\n", row % 400);
+    // One mark, never followed by another, and a mark in every record: 400 KB of records, of which
+    // none may be longer than 64 KiB.
+    let once = (0..20_000).map(|row| if row == 0 { marked(row) } else { usual(row) });
+    let always = (0..20_000).map(marked);
+    for (what, lines) in [("once", once.collect::<String>()), ("always", always.collect())] {
+        fs::write(place.path("left.csv"), format!("part,id\n{lines}")).unwrap();
+        let wanted = texts(&place, "left.csv", &[]);
+        let limited = texts(&place, "left.csv", &["--memory-limit", "30MB"]);
+        // Each of the right side's 500 keys below 1,000 is there once.
+        let keys: HashSet<i64> = (0..500).map(|row| row * 7 % 1_000).collect();
+        let matches = (0..20_000).filter(|row| keys.contains(&(row % 400))).count();
+        assert_eq!(wanted.len(), 1 + matches, "{what}");
+        assert!(wanted == limited, "{what}");
+        let first = wanted.iter().find(|line| line.contains("disk 0")).unwrap();
+        assert!(first.contains("3.5\""), "{first}");
+    }
+}
