@@ -56,7 +56,9 @@ fn crafted_pages_are_read() {
 fn a_dictionary_after_a_page_of_data_is_refused() {
     let place = place();
     let first = Page::data(1, Encoding::PLAIN, plain("first"));
-    let pages = [first, Page::dictionary(1, megabyte()), repeated(2_999)];
+    // One text is wide, though all of them are not on average.
+    let dictionary = [megabyte(), plain("").repeat(100_000)].concat();
+    let pages = [first, Page::dictionary(100_001, dictionary), repeated(2_999)];
     parquet(&place.path("late.parquet"), 3_000, TEXT, 3_000, &pages);
     is_refused(&place, "late.parquet", "a dictionary is not the first page of its column");
 }
