@@ -18,21 +18,26 @@ const RUNNING: Duration = Duration::from_millis(500);
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 /// A megabyte in each row, of which there is one in memory.
-fn wide(rows: i64) -> [(&'static str, ArrayRef); 2] {
-    let megabyte = "wide ".repeat(200_000);
-    let keys = Int32Array::from_iter_values((0..rows).map(|_| 0));
-    let values = Arc::new(StringArray::from(vec![&megabyte[..]]));
-    let dictionary = DictionaryArray::<Int32Type>::try_new(keys, values).unwrap();
-    let view = StringViewArray::from(vec![&megabyte[..]]);
-    let views = vec![view.views()[0]; rows as usize].into();
-    let views = StringViewArray::try_new(views, view.data_buffers().to_vec(), None).unwrap();
-    [("dictionary", Arc::new(dictionary)), ("views", Arc::new(views))]
+fn dictionary(rows: i64) -> ArrayRef {
+    let values = Arc::new(StringArray::from(vec![megabyte()]));
+    let keys = Int32Array::from(vec![0; rows as usize]);
+    Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).unwrap())
+}
+
+fn views(rows: i64) -> ArrayRef {
+    let one = StringViewArray::from(vec![&megabyte()[..]]);
+    let views = vec![one.views()[0]; rows as usize].into();
+    Arc::new(StringViewArray::try_new(views, one.data_buffers().to_vec(), None).unwrap())
+}
+
+fn megabyte() -> String {
+    "wide ".repeat(200_000)
 }
 
 /// Joined one to one.
-fn place(rows: i64, wide: ArrayRef) -> Place {
+fn place(wide: ArrayRef) -> Place {
     let place = Place::new();
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..wide.len() as i64));
     let batch = RecordBatch::try_from_iter([("id", ids.clone()), ("wide", wide)]).unwrap();
     arrow_file(&place.path("left.arrow"), &batch, None);
     let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
@@ -45,8 +50,7 @@ const JOIN: [&str; 7] = ["join", "--left", "left.arrow", "--right", "right.parqu
 /// Gigabytes in one batch, of texts whose places have 31 bits.
 #[test]
 fn it_is_written_in_pieces() {
-    let [(_, dictionary), _] = wide(2_200);
-    let place = place(2_200, dictionary);
+    let place = place(dictionary(2_200));
     for format in ["csv", "arrow"] {
         let out = ["--out", "/dev/null", "--out-format", format];
         let report = place.json(&[&JOIN[..], &out].concat());
@@ -56,13 +60,12 @@ fn it_is_written_in_pieces() {
 
 #[test]
 fn it_is_stopped_between_pieces() {
-    let [(_, dictionary), (_, views)] = wide(60_000);
     for (column, outs) in [
-        (dictionary, &["out.parquet", "out.csv", "out.arrow"][..]),
+        (dictionary(60_000), &["out.parquet", "out.csv", "out.arrow"][..]),
         // Views share their texts in an Arrow file too, which is soon written.
-        (views, &["out.parquet", "out.csv"]),
+        (views(12_000), &["out.parquet", "out.csv"]),
     ] {
-        let place = place(60_000, column);
+        let place = place(column);
         for (out, by) in outs.iter().zip(["INT", "TERM"].into_iter().cycle()) {
             let mut child = place.start(&[&JOIN[..], &["--out", out]].concat());
             std::thread::sleep(RUNNING);
@@ -71,7 +74,6 @@ fn it_is_stopped_between_pieces() {
             signal(&child, by);
             let output = child.wait_with_output().unwrap();
             let time = start.elapsed();
-            eprintln!("{out} {by} {time:?}");
             assert!(time < STOP_MAX, "{out}: it went on for {time:?}");
             assert_eq!(text(&output.stderr), "error: interrupted\n", "{out}");
             assert_eq!(output.status.code(), Some(1), "{out}");
