@@ -18,6 +18,8 @@ use process::{Place, Random, read, text};
 
 const TEXT: &str = "required binary text (UTF8);";
 const LIST: &str = "required group items (LIST) { repeated group list { required int64 item; } }";
+const TEXTS: &str =
+    "required group items (LIST) { repeated group list { required binary item (UTF8); } }";
 /// All columns are read, and each row is written once.
 const WRITTEN: [&str; 4] = ["--type", "left-semi", "--out", "out.parquet"];
 
@@ -93,6 +95,43 @@ fn a_row_of_a_thousand_pages_is_refused() {
     pages.extend((1..1_000).map(|_| short_list_page(&[(1_000_000, 1)])));
     parquet(&place.path("long.parquet"), 1, LIST, 1_000_000_000, &pages);
     is_refused(&place, "long.parquet", "raise --memory-limit");
+}
+
+#[test]
+fn a_long_row_among_many_short_ones_is_refused() {
+    let place = place();
+    // A row of 999 pages, and a page of rows enough that the usual row is short.
+    let mut pages = vec![Page::dictionary(1, vec![0; 8]), short_list_page(&[(1, 0), (999_999, 1)])];
+    pages.extend((1..999).map(|_| short_list_page(&[(1_000_000, 1)])));
+    pages.push(short_list_page(&[(10_000, 0)]));
+    parquet(&place.path("among.parquet"), 10_001, LIST, 999_010_000, &pages);
+    is_refused(&place, "among.parquet", "a row of \"items.list.item\" takes");
+}
+
+#[test]
+fn wide_texts_of_one_row_are_counted() {
+    let place = place();
+    let page = |repeated: &[(u32, u8)], numbers: &[(u32, u8)]| {
+        let values: u32 = repeated.iter().map(|run| run.0).sum();
+        let body = [levels(repeated), levels(&[(values, 1)]), indices(numbers)].concat();
+        Page::data(values, Encoding::RLE_DICTIONARY, body)
+    };
+    let dictionary = || Page::dictionary(2, [megabyte(), plain("short")].concat());
+    // The wide text in each of 20,000 items of a row; and once in each of 300 rows, beside many
+    // short ones, so that a batch of all of them would take 300 MB.
+    let one = [dictionary(), page(&[(1, 0), (19_999, 1), (9, 0)], &[(20_000, 0), (9, 1)])];
+    parquet(&place.path("one.parquet"), 10, TEXTS, 20_009, &one);
+    is_refused(&place, "one.parquet", "a row of \"items.list.item\" takes");
+    let rows: Vec<_> = (0..300).flat_map(|_| [(1, 0), (99, 1)]).collect();
+    let numbers: Vec<_> = (0..300).flat_map(|_| [(99, 1), (1, 0)]).collect();
+    parquet(
+        &place.path("each.parquet"),
+        300,
+        TEXTS,
+        30_000,
+        &[dictionary(), page(&rows, &numbers)],
+    );
+    assert_eq!(ends_well(&place, &join("each.parquet", &WRITTEN), "each"), Some(0));
 }
 
 /// LZ4's frame of blocks of at most 4 MiB that stand alone, and the checksum of that.
