@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_ipc::CompressionType;
-use crafted::{Page, indices, levels, parquet, plain};
+use crafted::{Page, indices, levels, parquet, plain, varint};
 use hostile::{arrow_file, arrow_stream, ends_well, join, place};
 use parquet::basic::Encoding;
 use process::{Place, Random, read, text};
@@ -132,6 +132,63 @@ fn wide_texts_of_one_row_are_counted() {
         &[dictionary(), page(&rows, &numbers)],
     );
     assert_eq!(ends_well(&place, &join("each.parquet", &WRITTEN), "each"), Some(0));
+}
+
+/// Whether a row has all items, or one.
+enum Rows {
+    One,
+    Each,
+}
+
+#[test]
+fn texts_that_share_their_beginning_are_counted() {
+    let place = place();
+    // A megabyte, and many times the same beginning with nothing of its own.
+    let wide = "x".repeat(1 << 20).into_bytes();
+    let page = |blocks: usize, rows: Rows| {
+        let items = 1 + 128 * blocks as u32;
+        let shared = differences(0, 1 << 20, blocks);
+        let texts = [&shared[..], &differences(1 << 20, -1 << 20, blocks), &wide].concat();
+        let rows = match rows {
+            Rows::One => vec![(1, 0), (items - 1, 1)],
+            Rows::Each => vec![(items, 0)],
+        };
+        let body = [levels(&rows), levels(&[(items, 1)]), texts].concat();
+        (items, [Page::data(items, Encoding::DELTA_BYTE_ARRAY, body)])
+    };
+    let path = place.path("shared.parquet");
+    let (items, pages) = page(156, Rows::One);
+    parquet(&path, 1, TEXTS, u64::from(items), &pages);
+    is_refused(&place, "shared.parquet", "a row of \"items.list.item\" takes");
+    // In rows of their own they fit.
+    let (items, pages) = page(4, Rows::Each);
+    parquet(&path, items, TEXTS, u64::from(items), &pages);
+    assert_eq!(ends_well(&place, &join("shared.parquet", &WRITTEN), "in rows"), Some(0));
+}
+
+/// A number, and 128 a block that are the sum of it and a difference: `DELTA_BINARY_PACKED`.
+fn differences(first: i64, difference: i64, blocks: usize) -> Vec<u8> {
+    const BITS: usize = 21;
+    let least = difference.min(0);
+    let mut run = Vec::new();
+    for number in [128, 1, 1 + 128 * blocks as u64, zigzag(first), zigzag(least)] {
+        varint(&mut run, number);
+    }
+    let mut packed = vec![0; 128 * BITS / 8];
+    for (at, bit) in (0..128).flat_map(|at| (0..BITS).map(move |bit| (at, bit))) {
+        let more = if at == 0 { difference - least } else { -least };
+        let place = at * BITS + bit;
+        packed[place / 8] |= ((more >> bit & 1) as u8) << (place % 8);
+    }
+    run.push(BITS as u8);
+    run.extend(packed);
+    // Blocks of no differences, in no bits.
+    run.extend(vec![0; 2 * (blocks - 1)]);
+    run
+}
+
+fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63) as u64
 }
 
 /// LZ4's frame of blocks of at most 4 MiB that stand alone, and the checksum of that.

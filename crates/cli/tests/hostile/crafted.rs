@@ -69,7 +69,7 @@ fn zigzag(field: u32) -> u8 {
     (field << 1) as u8
 }
 
-fn varint(to: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn varint(to: &mut Vec<u8>, mut value: u64) {
     while value >= 128 {
         to.push(value as u8 | 128);
         value >>= 7;

@@ -13,6 +13,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::delta::{self, Lengths};
 use super::row_group::parts;
 use super::runs::Runs;
 use super::source::Source;
@@ -34,7 +35,7 @@ pub(super) fn widest(
             dictionary = if has_texts { lengths(buf).collect() } else { Vec::new() };
         } else {
             let texts = has_texts.then_some(&dictionary[..]);
-            rows.page(&page, texts).context("a page's levels or values end early")?;
+            rows.page(&page, texts).context("a page's levels or texts end early")?;
         }
     }
     Ok(rows.widest)
@@ -59,12 +60,34 @@ struct Rows {
     widest: usize,
 }
 
-/// Where the lengths of a page's texts are.
+/// The lengths of a page's texts.
 enum Texts<'a> {
-    /// The values are no texts, or theirs are counted already.
+    /// The values are none.
     Nowhere,
     Dictionary(Runs<'a>, &'a [u32]),
-    Plain(&'a mut dyn Iterator<Item = u32>),
+    Each(Box<dyn Iterator<Item = u32> + 'a>),
+}
+
+impl<'a> Texts<'a> {
+    fn new(page: &'a Page, values: &'a [u8], dictionary: &'a [u32]) -> Option<Self> {
+        let Some((width, numbers)) = values.split_first() else { return Some(Self::Nowhere) };
+        Some(match page.encoding() {
+            Encoding::PLAIN => Self::Each(Box::new(lengths(values))),
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => Self::Each(Box::new(Lengths::new(values)?)),
+            // What a text shares with the one before, and what it has of its own.
+            Encoding::DELTA_BYTE_ARRAY => {
+                let run = delta::run_bytes(values, page.num_values() as usize)?;
+                let (shared, own) = (Lengths::new(values)?, Lengths::new(values.get(run..)?)?);
+                Self::Each(Box::new(
+                    shared.zip(own).map(|(shared, own)| shared.saturating_add(own)),
+                ))
+            }
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                Self::Dictionary(Runs::new(numbers, u32::from(*width)), dictionary)
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl Rows {
@@ -81,34 +104,17 @@ impl Rows {
             if packed[at] { Runs::packed(bytes, width) } else { Runs::new(bytes, width) }
         };
         let (mut repetition, mut definition) = (runs(0, repetition), runs(1, definition));
-        let mut plain = lengths(values);
-        // Of texts written as differences: all of them may be in one row.
-        let mut undivided = 0;
-        let mut texts = match (dictionary, page.encoding()) {
-            (None, _) => Texts::Nowhere,
-            (Some(_), Encoding::PLAIN) => Texts::Plain(&mut plain),
-            (Some(dictionary), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) => {
-                match values.split_first() {
-                    Some((width, numbers)) => {
-                        Texts::Dictionary(Runs::new(numbers, u32::from(*width)), dictionary)
-                    }
-                    // No value is there.
-                    None => Texts::Nowhere,
-                }
-            }
-            (Some(_), _) => {
-                undivided = values.len();
-                Texts::Nowhere
-            }
+        let mut texts = match dictionary {
+            None => Texts::Nowhere,
+            Some(dictionary) => Texts::new(page, values, dictionary)?,
         };
-        self.row = self.row.saturating_add(undivided);
         let mut left = page.num_values() as usize;
         while left > 0 {
             let (level, _) = repetition.take(1)?;
             let mut count = 1;
             if level == 0 {
                 self.widest = self.row.max(self.widest);
-                self.row = undivided;
+                self.row = 0;
             } else {
                 count += repetition.take_equal(level, left - 1);
             }
@@ -136,7 +142,7 @@ impl Rows {
                         let (number, times) = numbers.take(values)?;
                         (*lengths.get(number as usize)?, times)
                     }
-                    Texts::Plain(lengths) => (lengths.next()?, 1),
+                    Texts::Each(lengths) => (lengths.next()?, 1),
                     Texts::Nowhere => return Some(()),
                 };
                 values -= times;
@@ -159,8 +165,10 @@ mod tests {
 
     /// Items of a row, a missing one among them or a missing list; most are short, some are not.
     fn row(number: usize) -> Option<Vec<Option<String>>> {
-        let item = |at| (at % 3 > 0).then(|| "t".repeat(number * at % 11 * (number / 50)));
-        (number % 7 > 0).then(|| (0..number % 19).map(item).collect())
+        let item = |at| {
+            (!usize::is_multiple_of(at, 3)).then(|| "t".repeat(number * at % 11 * (number / 50)))
+        };
+        (!number.is_multiple_of(7)).then(|| (0..number % 19).map(item).collect())
     }
 
     #[test]
@@ -178,7 +186,12 @@ mod tests {
         };
         let expected = (0..400).map(|number| row(number).map_or(8, bytes)).max().unwrap();
         for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
-            for encoding in [None, Some(Encoding::PLAIN), Some(Encoding::DELTA_LENGTH_BYTE_ARRAY)] {
+            for encoding in [
+                None,
+                Some(Encoding::PLAIN),
+                Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+                Some(Encoding::DELTA_BYTE_ARRAY),
+            ] {
                 let properties = WriterProperties::builder()
                     .set_writer_version(version)
                     .set_dictionary_enabled(encoding.is_none())
@@ -197,13 +210,7 @@ mod tests {
                 let reader = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
                 let chunk = reader.metadata().row_group(0).column(0);
                 let found = widest(&Source::new(file).unwrap(), chunk, 8).unwrap();
-                // With differences, the page is that of all its rows.
-                let exact = encoding != Some(Encoding::DELTA_LENGTH_BYTE_ARRAY);
-                assert!(
-                    found >= expected && (!exact || found == expected),
-                    "{encoding:?}: {found}"
-                );
-                assert!(found < expected + 8_000, "{encoding:?}: {found}");
+                assert_eq!(found, expected, "{encoding:?}");
             }
         }
     }

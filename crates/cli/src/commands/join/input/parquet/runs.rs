@@ -86,7 +86,10 @@ impl<'a> Runs<'a> {
 }
 
 /// A number among those that are packed, from the lowest bit on.
-fn unpacked(bits: &[u8], at: usize, width: u32) -> Option<u32> {
+pub(super) fn unpacked(bits: &[u8], at: usize, width: u32) -> Option<u32> {
+    if width > u32::BITS {
+        return None;
+    }
     let begin = at * width as usize;
     let bytes = bits.get(begin / 8..(begin + width as usize).div_ceil(8))?;
     let whole = bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
