@@ -27,14 +27,11 @@ pub fn decoded_pieces(
 
 /// Bytes of a column, without a look at each row of a short dictionary.
 fn at_most(column: &dyn Array) -> usize {
-    match column.data_type() {
-        DataType::Dictionary(..) => {
-            let values = column.as_any_dictionary().values();
-            if values.len() <= column.len() {
-                return column.len().saturating_mul(widest_row(values));
-            }
+    if let DataType::Dictionary(..) = column.data_type() {
+        let values = column.as_any_dictionary().values();
+        if values.len() <= column.len() {
+            return column.len().saturating_mul(widest_row(values));
         }
-        _ => {}
     }
     decoded_bytes(column, 0..column.len())
 }
