@@ -105,9 +105,17 @@ pub(crate) fn pieces_within(
 ) -> impl Iterator<Item = RecordBatch> {
     let mut left: Vec<RecordBatch> = pieces(batch, rows).collect();
     left.reverse();
+    halved(left, move |piece| rows_bytes(piece) <= bytes_max)
+}
+
+/// Batches from the last one on, each halved until it fits or has one row.
+pub(crate) fn halved(
+    mut left: Vec<RecordBatch>,
+    fits: impl Fn(&RecordBatch) -> bool,
+) -> impl Iterator<Item = RecordBatch> {
     std::iter::from_fn(move || {
         let mut piece = left.pop()?;
-        while piece.num_rows() > 1 && rows_bytes(&piece) > bytes_max {
+        while piece.num_rows() > 1 && !fits(&piece) {
             let half = piece.num_rows() / 2;
             left.push(piece.slice(half, piece.num_rows() - half));
             piece = piece.slice(0, half);

@@ -42,12 +42,28 @@ pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
         DataType::LargeBinary => of_offsets(array.as_binary::<i64>().offsets(), &rows),
         DataType::Utf8View => array.as_string_view().views()[rows].iter().map(view_bytes).sum(),
         DataType::BinaryView => array.as_binary_view().views()[rows].iter().map(view_bytes).sum(),
-        DataType::List(_) => of_list::<i32>(array, rows),
-        DataType::LargeList(_) => of_list::<i64>(array, rows),
+        // Of unions and runs an average.
+        _ => nested_bytes(array, rows, run_bytes)
+            .unwrap_or_else(|| count * array.get_array_memory_size().div_ceil(array.len().max(1))),
+    }
+}
+
+/// Bytes of a run of an array.
+pub(crate) type RunBytes = fn(&dyn Array, Range<usize>) -> usize;
+
+/// Bytes of a run of rows that have others within; none if they are of another kind.
+pub(crate) fn nested_bytes(
+    array: &dyn Array,
+    rows: Range<usize>,
+    run_bytes: RunBytes,
+) -> Option<usize> {
+    Some(match array.data_type() {
+        DataType::List(_) => of_list::<i32>(array, rows, run_bytes),
+        DataType::LargeList(_) => of_list::<i64>(array, rows, run_bytes),
         DataType::Map(..) => {
             let map = array.as_map();
             let items = items(map.offsets(), &rows);
-            count * size_of::<i32>() + run_bytes(map.entries(), items)
+            rows.len() * size_of::<i32>() + run_bytes(map.entries(), items)
         }
         DataType::FixedSizeList(..) => {
             let list = array.as_fixed_size_list();
@@ -58,15 +74,14 @@ pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
             let columns = array.as_struct().columns().iter();
             columns.map(|column| run_bytes(column, rows.clone())).sum()
         }
-        // Unions and runs: an average.
-        _ => count * array.get_array_memory_size().div_ceil(array.len().max(1)),
-    }
+        _ => return None,
+    })
 }
 
-fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>) -> usize {
+fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: RunBytes) -> usize {
     let list = array.as_list::<O>();
     let items = items(list.offsets(), &rows);
-    rows.len() * size_of::<O>() + run_bytes(list.values(), items)
+    rows.len() * size_of::<O>() + of(list.values(), items)
 }
 
 fn items<O: ArrowNativeType>(offsets: &OffsetBuffer<O>, rows: &Range<usize>) -> Range<usize> {

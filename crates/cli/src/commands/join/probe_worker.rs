@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use arrow_array::RecordBatch;
-use workahead_join::Worker;
+use workahead_join::{Worker, decoded_pieces};
 use workahead_workloads::row_groups::RowGroupEncoder;
 
 use super::output::{self, Output};
@@ -12,6 +12,10 @@ use super::units::{Cursor, Watch};
 
 /// Rows of an output row group: as in the files that `workahead data` makes.
 const ROW_GROUP_ROWS: u64 = 1 << 19;
+
+/// Bytes, with a dictionary's values repeated, that are written between two looks whether the user
+/// has interrupted: some tenths of a second.
+const PIECE_BYTES: usize = 32 << 20;
 
 /// One thread's input and output.
 pub(crate) struct ProbeWorker<'a> {
@@ -34,6 +38,27 @@ impl<'a> ProbeWorker<'a> {
     ) -> Self {
         let (read_time, write_time) = (Duration::ZERO, Duration::ZERO);
         Self { cursor, output, group_bytes, watch, group: None, read_time, write_time }
+    }
+
+    fn write(&mut self, piece: &RecordBatch) -> anyhow::Result<()> {
+        self.watch.check()?;
+        let start = Instant::now();
+        let encoders = match self.output.context("rows are only counted")? {
+            Output::RowGroups { encoders, .. } => encoders,
+            Output::Streamed(file) => {
+                output::lock(file).write(piece)?;
+                self.write_time += start.elapsed();
+                return Ok(());
+            }
+        };
+        let group = match &mut self.group {
+            Some(group) => group,
+            none => none.insert(encoders.start()?),
+        };
+        group.write(piece)?;
+        let full = group.rows() >= ROW_GROUP_ROWS || group.bytes() >= self.group_bytes;
+        self.write_time += start.elapsed();
+        if full { self.flush() } else { Ok(()) }
     }
 
     /// Appends the encoded row group to the file.
@@ -61,24 +86,8 @@ impl Worker for ProbeWorker<'_> {
     }
 
     fn take(&mut self, output: RecordBatch) -> anyhow::Result<()> {
-        self.watch.check()?;
-        let start = Instant::now();
-        let encoders = match self.output.context("rows are only counted")? {
-            Output::RowGroups { encoders, .. } => encoders,
-            Output::Streamed(file) => {
-                output::lock(file).write(&output)?;
-                self.write_time += start.elapsed();
-                return Ok(());
-            }
-        };
-        let group = match &mut self.group {
-            Some(group) => group,
-            none => none.insert(encoders.start()?),
-        };
-        group.write(&output)?;
-        let full = group.rows() >= ROW_GROUP_ROWS || group.bytes() >= self.group_bytes;
-        self.write_time += start.elapsed();
-        if full { self.flush() } else { Ok(()) }
+        let bytes = self.group_bytes.min(PIECE_BYTES);
+        decoded_pieces(&output, bytes).try_for_each(|piece| self.write(&piece))
     }
 
     fn finish(&mut self) -> anyhow::Result<()> {

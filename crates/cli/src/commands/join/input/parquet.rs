@@ -11,6 +11,8 @@ mod delta;
 mod footer;
 mod pages;
 mod row_group;
+mod rows;
+mod runs;
 mod source;
 mod thrift;
 

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use anyhow::ensure;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::TEXT_BYTES_MAX;
+use super::rows;
 use super::source::Source;
 use super::thrift::{Malformed, Reader, kind};
 
@@ -76,7 +77,7 @@ pub(super) fn room(
             }
         }
     }
-    seen.room(file, metadata.row_group(group).num_rows())
+    seen.room(file, metadata.row_group(group))
 }
 
 /// The largest of what was seen of a chunk.
@@ -151,7 +152,8 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    fn room(self, file: &Source, rows: i64) -> anyhow::Result<Room> {
+    fn room(self, file: &Source, group: &RowGroupMetaData) -> anyhow::Result<Room> {
+        let (rows, leaves) = (group.num_rows(), group.num_columns());
         let description = self.chunk.column_descr();
         let mut widest = match description.physical_type() {
             // A missing value takes as much as one that is there.
@@ -162,19 +164,11 @@ impl<'a> Seen<'a> {
         };
         widest = widest.max(self.dense);
         if description.max_rep_level() > 0 {
-            // A row may hold all values of a page; of several pages, if there are more of them.
-            let rows = usize::try_from(rows)?;
-            let of_row = match rows < self.pages {
-                true => self.all_values.saturating_sub(rows.saturating_sub(1)),
-                false => self.values.max(self.all_values / rows.max(1)),
-            };
-            let of_page = (self.value_bytes() + LEVEL_BYTES).saturating_mul(of_row);
-            if of_page > self.bytes_max {
-                return Err(self.too_large(of_page));
-            }
-            widest = widest.saturating_mul(self.values.max(1)).max(of_page);
-        } else if widest > self.bytes_max {
-            return Err(self.too_large(widest));
+            widest = self.widest_list(file, widest, leaves)?;
+        }
+        if widest > self.bytes_max {
+            let what = format!("a row of {}", self.chunk.column_path());
+            return Err(too_much(&what, widest, self.bytes_max, ""));
         }
         // In the pages, values of a dictionary are numbers.
         let mean = self.dictionary.div_ceil(self.dictionary_values.max(1));
@@ -182,6 +176,17 @@ impl<'a> Seen<'a> {
         let usual_bytes = all_bytes.div_ceil(usize::try_from(rows)?.max(1));
         let page_bytes = self.dictionary + self.largest;
         Ok(Room { page_bytes, row_bytes: widest, usual_bytes })
+    }
+
+    /// Bytes of the widest row of lists, which is looked for unless all rows together are a matter
+    /// of little.
+    fn widest_list(&self, file: &Source, value: usize, leaves: usize) -> anyhow::Result<usize> {
+        let least = self.value_bytes() + LEVEL_BYTES;
+        let all = self.all_values.saturating_mul(least.saturating_add(value));
+        if all <= self.bytes_max.min(TEXT_BYTES_MAX) / leaves.max(1) {
+            return Ok(0);
+        }
+        rows::widest(file, self.chunk, least)
     }
 
     /// Bytes of a value without its contents.
@@ -203,12 +208,7 @@ impl<'a> Seen<'a> {
         let file = Arc::new(file.clone());
         let mut pages = SerializedPageReader::new(file, self.chunk, 0, None)?;
         let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else { return Ok(0) };
-        let (mut rest, mut widest) = (&buf[..], 0);
-        while let Some((length, texts)) = rest.split_first_chunk() {
-            let length = u32::from_le_bytes(*length) as usize;
-            widest = length.max(widest);
-            rest = texts.get(length..).unwrap_or_default();
-        }
+        let widest = rows::lengths(&buf).max().unwrap_or(0) as usize;
         Ok(widest.min(self.dictionary))
     }
 
@@ -217,12 +217,16 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The refusal of what takes more than may be used.
+/// The refusal of pages that take more than may be used.
 pub(super) fn too_large(what: &str, bytes: usize, bytes_max: usize) -> anyhow::Error {
+    too_much(what, bytes, bytes_max, ", or write the file in smaller pages")
+}
+
+fn too_much(what: &str, bytes: usize, bytes_max: usize, remedy: &str) -> anyhow::Error {
     let (bytes, most) = (bytes >> 20, bytes_max >> 20);
     let says = format!(
         "{what} takes {bytes} MiB, more than the {most} MiB that may be used for it: raise \
-         --memory-limit, or write the file in smaller pages"
+         --memory-limit{remedy}"
     );
     io::Error::new(ErrorKind::OutOfMemory, says).into()
 }

@@ -124,25 +124,34 @@ fn is_sound(page: &Page, levels: [i16; 2]) -> bool {
 
 /// The part of a page after its levels.
 fn texts(page: &Page, levels: [i16; 2]) -> Option<&[u8]> {
+    parts(page, levels).map(|(_, texts)| texts)
+}
+
+/// The repetition and definition levels of a page, and its values.
+pub(super) fn parts(page: &Page, levels: [i16; 2]) -> Option<([&[u8]; 2], &[u8])> {
+    let mut of_levels = [&[][..]; 2];
     match page {
         Page::DataPage { buf, rep_level_encoding, def_level_encoding, num_values, .. } => {
             let encodings = [rep_level_encoding, def_level_encoding];
             let mut rest: &[u8] = buf;
-            for (encoding, highest) in encodings.into_iter().zip(levels) {
+            for (at, (encoding, highest)) in encodings.into_iter().zip(levels).enumerate() {
                 let bits = i16::BITS - highest.leading_zeros();
-                let bytes = match encoding {
-                    _ if highest == 0 => 0,
-                    Encoding::RLE => 4 + u32::from_le_bytes(*rest.first_chunk::<4>()?) as usize,
+                let (before, bytes): (usize, usize) = match encoding {
+                    _ if highest == 0 => (0, 0),
+                    Encoding::RLE => (4, u32::from_le_bytes(*rest.first_chunk::<4>()?) as usize),
                     // One level after the other.
-                    _ => (*num_values as usize * bits as usize).div_ceil(8),
+                    _ => (0, (*num_values as usize * bits as usize).div_ceil(8)),
                 };
-                rest = rest.get(bytes..)?;
+                of_levels[at] = rest.get(before..before.checked_add(bytes)?)?;
+                rest = &rest[before + bytes..];
             }
-            Some(rest)
+            Some((of_levels, rest))
         }
         Page::DataPageV2 { buf, rep_levels_byte_len, def_levels_byte_len, .. } => {
-            buf.get((rep_levels_byte_len.checked_add(*def_levels_byte_len)?) as usize..)
+            let (repetition, rest) = buf.split_at_checked(*rep_levels_byte_len as usize)?;
+            let (definition, rest) = rest.split_at_checked(*def_levels_byte_len as usize)?;
+            Some(([repetition, definition], rest))
         }
-        Page::DictionaryPage { buf, .. } => Some(buf),
+        Page::DictionaryPage { buf, .. } => Some((of_levels, buf)),
     }
 }
