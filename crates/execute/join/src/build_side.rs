@@ -239,12 +239,20 @@ impl BuildSide {
                     // A piece's rows, and the full keys of them.
                     + 2 * (piece_rows * row.average).min(piece_bytes).max(row.widest)
                     + sizes.files_bytes();
+                let spare = sizes.spare_bytes(context.pool.limit());
                 let schema = (level.is_top() && spec.is_ordered()).then(|| spec.schema());
-                let writing = schema.as_ref().map_or(0, |_| Runs::writing_bytes(sizes));
-                let room = probers * (prober + writing) + sizes.spare_bytes(context.pool.limit());
-                // Probers with final phases of their own join pairs while others still probe.
-                let keeps_none = schema.is_some() && probers > 1;
-                let mut build = partitions.finish(room, reserve, keeps_none)?;
+                // Probers with final phases of their own join pairs while others still probe: each
+                // has a share of the memory, and nothing is shared but the files.
+                let alone = schema.is_some() && probers > 1;
+                let room = match (&schema, alone) {
+                    (_, true) => 0,
+                    (Some(_), _) => prober + Runs::writing_bytes(sizes) + spare,
+                    (None, _) => probers * prober + spare,
+                };
+                let mut build = partitions.finish(room, reserve, alone)?;
+                if alone {
+                    build.room.free();
+                }
                 let spec = if schema.is_some() { Arc::new(spec.numbered()) } else { spec };
                 let mut builder = Builder::new(spec, build.memory);
                 for batch in std::mem::take(&mut build.in_memory) {
@@ -255,7 +263,9 @@ impl BuildSide {
                 let decision = builder.decide();
                 let in_memory = builder.finish(decision, null_aware_state)?;
                 let table = JoinTable::new(in_memory, context, build.room, rows);
-                table.with_spilled(SpilledPartitions::new(build.files, sizes, level), schema)
+                let table =
+                    table.with_spilled(SpilledPartitions::new(build.files, sizes, level), schema);
+                if alone { table.with_shares() } else { table }
             }
         };
         Ok(table.with_build_time(build_time + start.elapsed()))

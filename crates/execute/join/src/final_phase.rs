@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::join_type::SideOutput;
 use crate::spill::{PartitionJoin, PartitionPair, Runs};
 use crate::unmatched_build_scan::UnmatchedBuildScan;
-use crate::{JoinError, JoinSpec, JoinTable, MemoryPool, ProbeMetrics};
+use crate::{JoinError, JoinSpec, JoinTable, ProbeMetrics};
 
 /// Result of a bounded step of work.
 #[derive(Debug)]
@@ -77,11 +77,7 @@ impl FinalPhase {
 
     /// Of one prober's rows, whose order is kept.
     pub(crate) fn in_order(table: &JoinTable, pairs: Vec<PartitionPair>, runs: Runs) -> Self {
-        let context = match (table.context.pool.limit(), table.spec.probers) {
-            (Some(limit), probers) if probers > 1 => table.context.with_share(limit / probers),
-            _ => table.context.clone(),
-        };
-        let mut phase = Self::of_pairs(table.spec.clone(), context, pairs);
+        let mut phase = Self::of_pairs(table.spec.clone(), runs.context().clone(), pairs);
         phase.runs = Some(Box::new(runs));
         phase
     }

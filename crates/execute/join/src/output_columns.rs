@@ -74,6 +74,13 @@ impl OutputColumns {
     }
 }
 
+/// A schema with a column of row numbers at its end.
+pub(crate) fn with_numbers(schema: &SchemaRef) -> SchemaRef {
+    let number = Field::new("row", DataType::UInt64, true);
+    let fields = schema.fields().iter().cloned().chain([Arc::new(number)]);
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 /// Names used so far.
 struct Names<'a> {
     suffix: &'a str,

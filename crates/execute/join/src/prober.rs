@@ -51,10 +51,12 @@ impl Prober {
         let outputs = Coalescer::new(spec);
         let in_memory = table.in_memory();
         assert!(in_memory.is_some(), "a table that spills is freed when its probers have ended");
-        let files = table.spilled.as_ref().and_then(|spilled| spilled.probe_files(&table));
-        let memory = table.context.reservation();
+        let context = table.prober_context();
+        let spilled = table.spilled.as_ref();
+        let files = spilled.and_then(|spilled| spilled.probe_files(&table, &context));
+        let memory = context.reservation();
         let (generator, pieces) = (MatchGenerator::new(), Vec::new());
-        let runs = table.ordered.clone().and_then(|schema| Runs::new(&table.context, spec, schema));
+        let runs = table.ordered.clone().and_then(|schema| Runs::new(context, spec, schema));
         Self { table, in_memory, generator, pieces, outputs, files, runs, memory }
     }
 
@@ -116,7 +118,7 @@ impl Prober {
         let Some(in_memory) = &self.in_memory else { return Ok(false) };
         let Some(batch) = self.pieces.pop() else { return Ok(false) };
         let bytes = self.bytes_for(in_memory, &batch);
-        self.table.charge(&mut self.memory, bytes)?;
+        self.table.charge(&mut self.memory, bytes, self.files.as_ref())?;
         let batch = match &mut self.files {
             None => Some(batch),
             Some(files) => {
@@ -193,7 +195,7 @@ impl Prober {
         let start = Instant::now();
         let output = gather::output(in_memory, &mut self.generator)?;
         let bytes = PROBER_BYTES + 2 * self.table.context.bytes_of(&output);
-        self.table.charge(&mut self.memory, bytes)?;
+        self.table.charge(&mut self.memory, bytes, self.files.as_ref())?;
         let bytes_max = in_memory.batch_bytes_max;
         self.outputs.push(output, bytes_max)?;
         self.generator.metrics.gather_time += start.elapsed();

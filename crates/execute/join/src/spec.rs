@@ -7,8 +7,7 @@ use workahead_machine::pages::Supply;
 
 use crate::join_type::{OutputRules, SideOutput};
 use crate::keys::{EncodingKind, KeyEncoding, Reader};
-use crate::output_columns::{ColumnSource, OutputColumns};
-use crate::spill::with_numbers;
+use crate::output_columns::{ColumnSource, OutputColumns, with_numbers};
 use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
 use crate::{SpillDirectory, StopCheck};
 

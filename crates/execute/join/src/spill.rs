@@ -36,5 +36,5 @@ pub(crate) use partition_join::{PartitionJoin, PartitionPair};
 pub(crate) use partitioner::Partitioner;
 pub(crate) use partitions::{Partitions, SpilledPartition};
 pub(crate) use probe_files::{ProbeFiles, ProbeSpill};
-pub(crate) use runs::{Runs, with_numbers};
+pub(crate) use runs::Runs;
 pub(crate) use sizes::Sizes;

@@ -24,6 +24,8 @@ pub struct JoinTable {
     pub(crate) spilled: Option<SpilledPartitions>,
     /// The output's schema without numbers, if the probe side's order is kept.
     pub(crate) ordered: Option<SchemaRef>,
+    /// Bytes for each prober, if they share no memory.
+    share: Option<usize>,
     /// Memory reserved for probers.
     room: Mutex<Reservation>,
     /// Probers that have not ended.
@@ -70,12 +72,16 @@ impl SpilledPartitions {
     }
 
     /// Files for a prober's rows of these partitions.
-    pub(crate) fn probe_files(&self, table: &JoinTable) -> Option<ProbeFiles> {
-        let (spec, context) = (&table.spec, &table.context);
+    pub(crate) fn probe_files(&self, table: &JoinTable, context: &Context) -> Option<ProbeFiles> {
+        let spec = &table.spec;
         let side = spec.build_side.other();
         let partitioner = Partitioner::new(spec, side, self.level, self.probe.sizes.bits);
         let directory = context.spill.as_ref()?;
-        Some(ProbeFiles::new(spec, context, directory, partitioner, self.probe.clone()))
+        let mut spill = self.probe.clone();
+        if table.share.is_some() {
+            spill.buffers = Arc::default();
+        }
+        Some(ProbeFiles::new(spec, context, directory, partitioner, spill))
     }
 
     /// Adds the files that a prober wrote.
@@ -131,6 +137,7 @@ impl JoinTable {
             in_memory: Mutex::new(Some(Arc::new(in_memory))),
             spilled: None,
             ordered: None,
+            share: None,
             room: Mutex::new(room),
             probers: AtomicUsize::new(1),
             statistics,
@@ -143,6 +150,16 @@ impl JoinTable {
         ordered: Option<SchemaRef>,
     ) -> Self {
         Self { spilled: Some(spilled), ordered, ..self }
+    }
+
+    /// Divides the free memory among the probers.
+    pub(crate) fn with_shares(self) -> Self {
+        Self { share: Some(self.context.free() / self.spec.probers), ..self }
+    }
+
+    /// What a prober takes its memory from.
+    pub(crate) fn prober_context(&self) -> Context {
+        self.share.map_or_else(|| self.context.clone(), |share| self.context.with_share(share))
     }
 
     pub(crate) fn with_build_time(self, build_time: Duration) -> Self {
@@ -165,19 +182,28 @@ impl JoinTable {
         self.context.piece_rows(batch, self.spec.probers)
     }
 
-    /// Charges a prober's memory, from the reserve first.
-    pub(crate) fn charge(&self, to: &mut Reservation, bytes: usize) -> Result<(), JoinError> {
-        let Some(more) = bytes.checked_sub(to.bytes()).filter(|more| *more > 0) else {
+    /// Charges a prober's memory, from the reserve first; `files` make room if they have any.
+    pub(crate) fn charge(
+        &self,
+        to: &mut Reservation,
+        bytes: usize,
+        files: Option<&ProbeFiles>,
+    ) -> Result<(), JoinError> {
+        let Some(mut more) = bytes.checked_sub(to.bytes()).filter(|more| *more > 0) else {
             return Ok(());
         };
-        let mut room = lock(&self.room);
-        let aside = more.min(room.bytes());
-        to.absorb(room.split(aside));
-        drop(room);
-        let more = more - aside;
+        if self.share.is_none() {
+            let mut room = lock(&self.room);
+            let aside = more.min(room.bytes());
+            to.absorb(room.split(aside));
+            more -= aside;
+        }
         while let Err(short) = to.grow(more) {
-            let Some(spilled) = &self.spilled else { return Err(self.context.short(short)) };
-            spilled.probe.buffers.make_room(more, &self.context)?;
+            match (files, &self.spilled) {
+                (Some(files), _) => files.make_room(more)?,
+                (None, Some(spilled)) => spilled.probe.buffers.make_room(more, &self.context)?,
+                (None, None) => return Err(self.context.short(short)),
+            }
         }
         Ok(())
     }
@@ -256,7 +282,8 @@ impl JoinTable {
     }
 
     /// Whether some of the build side is in files: then the order of the probe side is lost (unless
-    /// it is [kept](crate::HashJoin::with_kept_order)), and the last prober's [`FinalPhase`](crate::FinalPhase) has the rest of the join.
+    /// it is [kept](crate::HashJoin::with_kept_order)), and the last prober's
+    /// [`FinalPhase`](crate::FinalPhase) has the rest of the join.
     #[must_use]
     pub fn spills(&self) -> bool {
         self.spilled.is_some()

@@ -172,13 +172,18 @@ impl ProbeFiles {
             let short = lock(&self.own).add(partition, piece.clone())?;
             let Some(short) = short else { return Ok(()) };
             // Another prober may take the freed memory: it gets further, and this one retries.
-            match self.spill.buffers.make_room(short.wanted, &self.context) {
+            match self.make_room(short.wanted) {
                 Err(JoinError::LimitTooSmall { .. }) => {
                     return lock(&self.own).write_through(partition, piece);
                 }
                 made => made?,
             }
         }
+    }
+
+    /// Writes buffers until `bytes` are free.
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<(), JoinError> {
+        self.spill.buffers.make_room(bytes, &self.context)
     }
 
     /// Bytes used beside the buffered rows.

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 
 use super::file::{SpillFile, SpillWriter};
 use super::merge::{Merge, fan_in, numbers};
@@ -19,6 +19,7 @@ use super::sizes::Sizes;
 use crate::batch::pieces_within;
 use crate::context::Context;
 use crate::memory_estimate::OutputSize;
+use crate::output_columns::with_numbers;
 use crate::{JoinError, JoinSpec, MemoryPool, Progress, SpillDirectory};
 
 /// Runs of one generation from which they are merged while the join goes on: each is an open file.
@@ -26,13 +27,6 @@ const RUNS_MAX: usize = 64;
 /// The same where there is hardly any memory for it, and how many runs that means.
 const RUNS_FAR_MAX: usize = 512;
 const FAN_IN_FEW: usize = 16;
-
-/// A schema with a column of row numbers at its end.
-pub(crate) fn with_numbers(schema: &SchemaRef) -> SchemaRef {
-    let number = Field::new("row", DataType::UInt64, true);
-    let fields = schema.fields().iter().cloned().chain([Arc::new(number)]);
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
 
 /// Numbered output rows in files.
 pub(crate) struct Runs {
@@ -58,18 +52,23 @@ enum MergeTarget {
 
 impl Runs {
     /// The output of `numbered` without the numbers is `schema`.
-    pub(crate) fn new(context: &Context, numbered: &JoinSpec, schema: SchemaRef) -> Option<Self> {
+    pub(crate) fn new(context: Context, numbered: &JoinSpec, schema: SchemaRef) -> Option<Self> {
         Some(Self {
             directory: context.spill.clone()?,
-            context: context.clone(),
             sizes: Sizes::of(context.pool.limit()),
             schema,
             output: context.output_size(numbered),
+            context,
             next: 0,
             open: None,
             runs: Vec::new(),
             merge: None,
         })
+    }
+
+    /// What the prober and its final phase take their memory from.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Memory for writing a run.
