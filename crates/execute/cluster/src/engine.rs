@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
-use workahead_datafusion::{Settings, WorkaheadJoins};
+use workahead_datafusion::WorkaheadJoins;
 
 use crate::compact;
 use crate::task::Task;
@@ -24,14 +24,6 @@ use crate::task::Task;
 pub struct Engine {
     stages: DefaultExecutionEngine,
     joins: WorkaheadJoins,
-}
-
-impl Engine {
-    /// With the settings of the machine.
-    #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self { stages: DefaultExecutionEngine::new(), joins: WorkaheadJoins::new(settings) }
-    }
 }
 
 impl std::fmt::Debug for Engine {

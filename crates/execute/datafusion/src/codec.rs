@@ -19,8 +19,10 @@ use datafusion_proto::physical_plan::{
 };
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
+use crate::options::JoinOptions;
 use crate::plan::{as_hash_join, with_inputs};
-use crate::{JoinOptions, Settings, SidewaysFilterExec, WorkaheadJoinExec};
+use crate::sideways_filter::SidewaysFilterExec;
+use crate::{Caches, WorkaheadJoinExec};
 
 /// The first bytes of a join, with the version of the format.
 const JOIN_MARK: &[u8] = b"\xffworkahead join 2\n";
@@ -33,7 +35,7 @@ const SIDEWAYS_FILTER_MARK: &[u8] = b"\xffworkahead passes 1\n";
 #[derive(Debug)]
 pub struct WorkaheadCodec {
     inner: Arc<dyn PhysicalExtensionCodec>,
-    settings: Settings,
+    caches: Caches,
 }
 
 impl Default for WorkaheadCodec {
@@ -46,13 +48,13 @@ impl WorkaheadCodec {
     /// Around the codec of a program's other nodes and functions.
     #[must_use]
     pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
-        Self { inner, settings: Settings::default() }
+        Self { inner, caches: Caches::ASSUMED }
     }
 
-    /// With the settings of the machine that decodes.
+    /// With the caches of the machine that decodes.
     #[must_use]
-    pub fn with_settings(self, settings: Settings) -> Self {
-        Self { settings, ..self }
+    pub fn with_caches(self, caches: Caches) -> Self {
+        Self { caches, ..self }
     }
 }
 
@@ -86,7 +88,9 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
             with_inputs(converter.proto_to_execution_plan(&node, &context)?, inputs.to_vec())?;
         let plan = as_hash_join(plan)
             .ok_or_else(|| internal_datafusion_err!("the bytes of a join hold another node"))?;
-        Ok(Arc::new(WorkaheadJoinExec::try_new(plan, self.settings)?.with_options(options)))
+        Ok(Arc::new(
+            WorkaheadJoinExec::of(plan).with_caches(self.caches).with_join_options(options),
+        ))
     }
 
     fn try_encode(

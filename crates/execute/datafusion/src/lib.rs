@@ -43,8 +43,8 @@ mod translation;
 #[cfg(feature = "proto")]
 pub use codec::WorkaheadCodec;
 pub use node::WorkaheadJoinExec;
-pub use options::{BuildSideSelection, JoinOptions, Settings, UnknownBuildSide, WorkaheadOptions};
-pub use rule::{PhysicalRules, WorkaheadJoins, insert_rules};
+pub use options::WorkaheadOptions;
+pub use rule::{WorkaheadJoins, insert_rules};
 pub use sideways::SidewaysFilters;
-pub use sideways_filter::SidewaysFilterExec;
 pub use sort_merge::HashInsteadOfSortMerge;
+pub use workahead_join::Caches;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use datafusion_common::JoinType;
 use datafusion_physical_plan::metrics::{
-    BaselineMetrics, Count, CustomMetricValue, ExecutionPlanMetricsSet, Gauge, MetricBuilder,
-    MetricCategory, MetricType, MetricValue, RatioMetrics, Time,
+    BaselineMetrics, Count, CustomMetricValue, ExecutionPlanMetricsSet, Gauge, Metric,
+    MetricBuilder, MetricCategory, MetricType, MetricValue, RatioMetrics, Time,
 };
 use parking_lot::Mutex;
 use workahead_join::{JoinTable, ProbeMetrics};
@@ -113,6 +113,14 @@ pub(crate) struct NameMetric(Mutex<BTreeSet<String>>);
 impl NameMetric {
     pub(crate) fn add(&self, name: &str) {
         self.0.lock().insert(name.to_owned());
+    }
+
+    /// Of a join that is left to DataFusion.
+    pub(crate) fn left_alone(why: &str) -> Arc<Metric> {
+        let names = Self::default();
+        names.add(why);
+        let value = Arc::new(names);
+        Arc::new(Metric::new(MetricValue::Custom { name: "left_alone".into(), value }, None))
     }
 }
 

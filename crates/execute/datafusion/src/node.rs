@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::error::Result;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{Statistics, internal_err};
+use datafusion_common::{DataFusionError, Statistics, internal_err, not_impl_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::make_cooperative;
 use datafusion_physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
@@ -32,27 +32,32 @@ use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
 use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
 use crate::memory::{Memory, Tables, page_pool, spill_directory};
-use crate::metrics::JoinMetrics;
-use crate::options::{BuildSideSelection, JoinOptions, Settings};
+use crate::metrics::{JoinMetrics, NameMetric};
+use crate::options::{BuildSideSelection, JoinOptions};
 use crate::plan::{as_hash_join, with_inputs};
 use crate::runtime_build_side::RuntimeBuildSide;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::stream::{JoinStream, ProbeSide};
 use crate::translation::Translation;
+use crate::{Caches, WorkaheadOptions};
 
 /// The name of DataFusion's own node in `EXPLAIN`, and ours in its place.
 const STOCK_NAME: &str = "HashJoinExec";
 const NAME: &str = "WorkaheadJoinExec";
 
-/// A hash join done by Workahead.
+/// The rule ran before `join_selection`.
+const UNDECIDED: &str = "it is not decided yet how its inputs are partitioned";
+
+/// A hash join done by Workahead, or left to DataFusion for a reason that it names.
 ///
 /// It describes itself by the [`HashJoinExec`] it replaces, which also knows the dynamic filter
-/// that was pushed down for it; that node is never executed.
+/// that was pushed down for it; that node is executed only if the join is left alone.
 #[derive(Debug)]
 pub struct WorkaheadJoinExec {
     plan: Arc<HashJoinExec>,
-    translation: Arc<Translation>,
-    settings: Settings,
+    /// Our join, or why there is none.
+    translation: Result<Arc<Translation>, Arc<str>>,
+    caches: Caches,
     options: JoinOptions,
     table: Arc<CollectedTable>,
     dynamic_filter: OnceLock<Arc<DynamicFilterAccumulator>>,
@@ -65,29 +70,58 @@ impl WorkaheadJoinExec {
     ///
     /// # Errors
     /// When the join is not supported, with the reason: leave it to DataFusion.
-    pub fn try_new(plan: Arc<HashJoinExec>, settings: Settings) -> Result<Self> {
-        let translation = Arc::new(Translation::of(&plan)?);
-        Ok(Self {
+    pub fn try_new(plan: Arc<HashJoinExec>) -> Result<Self> {
+        let join = Self::of(plan);
+        match join.left_alone() {
+            Some(why) => not_impl_err!("{why}"),
+            None => Ok(join),
+        }
+    }
+
+    /// In place of a planned hash join, which it executes itself if ours does not support it.
+    pub(crate) fn of(plan: Arc<HashJoinExec>) -> Self {
+        let translation = match *plan.partition_mode() {
+            PartitionMode::Auto => Err(UNDECIDED.into()),
+            _ => Translation::of(&plan).map(Arc::new).map_err(|error| reason(&error).into()),
+        };
+        Self {
             plan,
             translation,
-            settings,
+            caches: Caches::ASSUMED,
             options: JoinOptions::default(),
             table: Arc::default(),
             dynamic_filter: OnceLock::new(),
             tables: Tables::default(),
             metrics: ExecutionPlanMetricsSet::new(),
-        })
+        }
     }
 
-    /// The same with other options.
+    /// Why DataFusion's own join is executed, if it is.
     #[must_use]
-    pub fn with_options(self, options: JoinOptions) -> Self {
+    pub fn left_alone(&self) -> Option<&str> {
+        self.translation.as_ref().err().map(AsRef::as_ref)
+    }
+
+    /// The same with a session's options.
+    ///
+    /// # Errors
+    /// When one of them is unknown.
+    pub fn with_options(self, options: &WorkaheadOptions) -> Result<Self> {
+        Ok(self.with_join_options(options.join_options()?))
+    }
+
+    pub(crate) fn with_join_options(self, options: JoinOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// The options of this join.
+    /// The same with the caches of the machine that will execute it.
     #[must_use]
-    pub fn options(&self) -> JoinOptions {
+    pub fn with_caches(self, caches: Caches) -> Self {
+        Self { caches, ..self }
+    }
+
+    #[cfg(feature = "proto")]
+    pub(crate) fn options(&self) -> JoinOptions {
         self.options
     }
 
@@ -97,6 +131,7 @@ impl WorkaheadJoinExec {
     #[must_use]
     pub fn chooses_build_side(&self) -> bool {
         self.options.build_side == BuildSideSelection::Measured
+            && self.translation.is_ok()
             && matches!(self.mode(), PartitionMode::CollectLeft | PartitionMode::Partitioned)
             && self.probers() == 1
             && !self.plan.null_aware
@@ -112,9 +147,14 @@ impl WorkaheadJoinExec {
     /// Our node for a plan that DataFusion has derived from our description.
     fn rewrap(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Ok(plan) };
-        let mut node = Self::try_new(join, self.settings)?.with_options(self.options);
+        let mut node = self.like(join);
         node.metrics = self.metrics.clone();
         Ok(Arc::new(node))
+    }
+
+    /// Another join with the same options.
+    fn like(&self, plan: Arc<HashJoinExec>) -> Self {
+        Self::of(plan).with_caches(self.caches).with_join_options(self.options)
     }
 
     fn planned_dyn(&self) -> Arc<dyn ExecutionPlan> {
@@ -179,7 +219,12 @@ impl WorkaheadJoinExec {
     }
 
     /// The join with this session's memory, batch length and options.
-    fn join(&self, name: String, context: &TaskContext) -> Result<HashJoin> {
+    fn join(
+        &self,
+        translation: &Translation,
+        name: String,
+        context: &TaskContext,
+    ) -> Result<HashJoin> {
         let config = context.session_config().options();
         let directory = spill_directory(context)?;
         let memory = Memory::of(context, name, directory.is_some());
@@ -191,11 +236,11 @@ impl WorkaheadJoinExec {
             (Some(_), Some(limit)) => rows.min(limited_batch_rows(limit)),
             _ => rows,
         };
-        let join = self.translation.join.clone();
+        let join = translation.join.clone();
         let join = join
             .with_batch_rows(rows)
             .with_table_layout(self.options.design)
-            .with_caches(self.settings.caches)
+            .with_caches(self.caches)
             .with_probers(self.probers())
             .with_memory(memory);
         let join = match page_pool(context) {
@@ -223,8 +268,8 @@ impl WorkaheadJoinExec {
             filter.map(|filter| BuildContribution::new(Arc::clone(filter), of.build));
         let build = Build {
             input,
-            translation: Arc::clone(&self.translation),
-            join: self.join(name, of.context)?,
+            translation: Arc::clone(of.translation),
+            join: self.join(of.translation, name, of.context)?,
             probers: self.probers(),
             contribution,
             metrics: of.metrics.clone(),
@@ -249,8 +294,17 @@ impl WorkaheadJoinExec {
     }
 }
 
+/// The message of an error without the prefix of its kind.
+fn reason(error: &DataFusionError) -> String {
+    match error {
+        DataFusionError::External(error) => error.to_string(),
+        error => error.strip_backtrace(),
+    }
+}
+
 /// One partition of an execution.
 struct Partition<'a> {
+    translation: &'a Arc<Translation>,
     /// The number of its table.
     build: usize,
     context: &'a Arc<TaskContext>,
@@ -307,8 +361,14 @@ impl DisplayAs for WorkaheadJoinExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Description(&self.plan, format).to_string();
         match text.strip_prefix(STOCK_NAME) {
-            Some(rest) => write!(f, "{NAME}{rest}")?,
+            Some(rest) => write!(f, "{}{rest}", self.name())?,
             None => f.write_str(&text)?,
+        }
+        if let Some(why) = self.left_alone() {
+            return match format {
+                DisplayFormatType::Verbose => write!(f, ", left_alone=[{why}]"),
+                DisplayFormatType::Default | DisplayFormatType::TreeRender => Ok(()),
+            };
         }
         let tree = matches!(format, DisplayFormatType::TreeRender);
         let build_side = if self.chooses_build_side() {
@@ -326,7 +386,7 @@ impl DisplayAs for WorkaheadJoinExec {
 
 impl ExecutionPlan for WorkaheadJoinExec {
     fn name(&self) -> &str {
-        NAME
+        if self.translation.is_ok() { NAME } else { STOCK_NAME }
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -380,7 +440,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = Arc::new(self.plan.builder().reset_state().build()?);
-        Ok(Arc::new(Self::try_new(plan, self.settings)?.with_options(self.options)))
+        Ok(Arc::new(self.like(plan)))
     }
 
     fn execute(
@@ -388,6 +448,9 @@ impl ExecutionPlan for WorkaheadJoinExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        let Ok(translation) = &self.translation else {
+            return self.plan.execute(partition, context);
+        };
         self.check_partitions()?;
         let metrics = JoinMetrics::new(partition, &self.metrics);
         let dynamic_filter = self.dynamic_filter(&context)?;
@@ -395,6 +458,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
         let at_run_time = self.chooses_build_side();
         let shared = collects && !at_run_time;
         let of = Partition {
+            translation,
             build: if collects { 0 } else { partition },
             context: &context,
             dynamic_filter: dynamic_filter.as_ref(),
@@ -411,7 +475,7 @@ impl ExecutionPlan for WorkaheadJoinExec {
         let joined = JoinStream::new(ProbeSide {
             input,
             table: Some(table),
-            translation: Arc::clone(&self.translation),
+            translation: Arc::clone(translation),
             join_type: *self.plan.join_type(),
             // One table for all partitions completes the filter before it is handed out, and an
             // input that is being read already does not wait.
@@ -427,7 +491,10 @@ impl ExecutionPlan for WorkaheadJoinExec {
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        let Some(why) = self.left_alone() else { return Some(self.metrics.clone_inner()) };
+        let mut metrics = self.plan.metrics()?;
+        metrics.push(NameMetric::left_alone(why));
+        Some(metrics)
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {

@@ -1,5 +1,4 @@
-//! Options of the joins: of a session, in SQL (`SET workahead.design = 'buckets'`), and of the
-//! machine that runs them.
+//! Options of the joins, set in SQL: `SET workahead.design = 'buckets'`.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +9,7 @@ use datafusion_common::config::{
 };
 use datafusion_common::config_namespace;
 use datafusion_common::error::{DataFusionError, Result};
-use workahead_join::{Caches, TableLayout};
+use workahead_join::TableLayout;
 
 config_namespace! {
     /// Options under `workahead.` in SQL.
@@ -93,7 +92,7 @@ fn configuration_error(error: impl fmt::Display) -> DataFusionError {
 
 /// How the build side is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum BuildSideSelection {
+pub(crate) enum BuildSideSelection {
     /// The left one, where the planner puts what it thinks is smaller.
     #[default]
     Planned,
@@ -104,14 +103,13 @@ pub enum BuildSideSelection {
 /// An unknown value of `workahead.build_side`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown build side {name:?}: choose from planned, measured")]
-pub struct UnknownBuildSide {
+pub(crate) struct UnknownBuildSide {
     name: String,
 }
 
 impl BuildSideSelection {
     /// Its name among the options.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Planned => "planned",
             Self::Measured => "measured",
@@ -129,11 +127,11 @@ impl FromStr for BuildSideSelection {
 
 /// Options of a join, as the session had them when the plan was made. They travel with the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct JoinOptions {
+pub(crate) struct JoinOptions {
     /// The layout of the table.
-    pub design: TableLayout,
+    pub(crate) design: TableLayout,
     /// How the build side is selected.
-    pub build_side: BuildSideSelection,
+    pub(crate) build_side: BuildSideSelection,
 }
 
 impl JoinOptions {
@@ -166,19 +164,6 @@ impl JoinOptions {
             ..Default::default()
         };
         options.join_options()
-    }
-}
-
-/// The machine that runs the joins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// The caches by which batches, tables and filters are sized.
-    pub caches: Caches,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { caches: Caches::ASSUMED }
     }
 }
 

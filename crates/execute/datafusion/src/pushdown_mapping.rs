@@ -18,7 +18,8 @@ use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::{SidewaysFilterExec, WorkaheadJoinExec};
+use crate::WorkaheadJoinExec;
+use crate::sideways_filter::SidewaysFilterExec;
 
 /// For each output column, the position of the same column in the input.
 pub(crate) type ColumnMapping = Vec<Option<usize>>;

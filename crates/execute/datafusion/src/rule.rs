@@ -13,13 +13,10 @@ use datafusion_common::error::Result;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
-use datafusion_physical_plan::joins::PartitionMode;
 
+use crate::options::JoinOptions;
 use crate::plan::as_hash_join;
-use crate::{
-    HashInsteadOfSortMerge, JoinOptions, Settings, SidewaysFilters, WorkaheadJoinExec,
-    WorkaheadOptions,
-};
+use crate::{Caches, HashInsteadOfSortMerge, SidewaysFilters, WorkaheadJoinExec, WorkaheadOptions};
 
 /// The rule before which ours must come.
 const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
@@ -27,19 +24,26 @@ const LAST_PUSH_DOWN: &str = "FilterPushdown(Post)";
 const SELECTION: &str = "join_selection";
 
 /// Physical-optimizer rules, in the order in which they run.
-pub type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
+type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
 
 /// Replaces hash joins by ours.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WorkaheadJoins {
-    settings: Settings,
+    caches: Caches,
+}
+
+impl Default for WorkaheadJoins {
+    fn default() -> Self {
+        Self { caches: Caches::ASSUMED }
+    }
 }
 
 impl WorkaheadJoins {
-    /// The rule alone; [`insert_rules`] adds all of ours.
+    /// The same with the caches of the machine that will run the plans: tables, batches and filters
+    /// are sized by them.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self { settings }
+    pub fn with_caches(self, caches: Caches) -> Self {
+        Self { caches }
     }
 
     fn replace(
@@ -47,14 +51,17 @@ impl WorkaheadJoins {
         plan: Arc<dyn ExecutionPlan>,
         options: JoinOptions,
     ) -> Transformed<Arc<dyn ExecutionPlan>> {
-        let Some(join) = as_hash_join(Arc::clone(&plan)) else { return Transformed::no(plan) };
-        if *join.partition_mode() == PartitionMode::Auto {
+        let Some(join) = as_hash_join(Arc::clone(&plan)) else {
+            if let Some(why) = why_not(plan.as_ref()) {
+                log::debug!("{} is left to DataFusion: {why}", plan.name());
+            }
             return Transformed::no(plan);
+        };
+        let join = WorkaheadJoinExec::of(join).with_caches(self.caches).with_join_options(options);
+        if let Some(why) = join.left_alone() {
+            log::info!("a hash join is left to DataFusion: {why}");
         }
-        match WorkaheadJoinExec::try_new(join, self.settings) {
-            Ok(ours) => Transformed::yes(Arc::new(ours.with_options(options))),
-            Err(_) => Transformed::no(plan),
-        }
+        Transformed::yes(Arc::new(join))
     }
 }
 
@@ -81,17 +88,31 @@ impl PhysicalOptimizerRule for WorkaheadJoins {
     }
 }
 
+/// Why a join of another kind is not replaced.
+fn why_not(plan: &dyn ExecutionPlan) -> Option<&'static str> {
+    match plan.name() {
+        "SortMergeJoinExec" => {
+            Some("SET workahead.replace_sort_merge_joins = true makes hash joins of them")
+        }
+        "NestedLoopJoinExec" | "PiecewiseMergeJoinExec" | "CrossJoinExec" => {
+            Some("nothing in its condition is an equality of both sides")
+        }
+        "SymmetricHashJoinExec" => Some("its inputs have no end"),
+        _ => None,
+    }
+}
+
 /// Inserts the rules that give a session our joins. The session also needs
 /// [`WorkaheadOptions`] among its configuration's extensions, for `SET workahead.…` to work.
-pub fn insert_rules(rules: &mut PhysicalRules, settings: Settings) {
+pub fn insert_rules(rules: &mut PhysicalRules) {
     let at = |rules: &PhysicalRules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
     let end = rules.len();
-    let joins = Arc::new(WorkaheadJoins::new(settings));
+    let joins = Arc::new(WorkaheadJoins::default());
     let last = at(rules, LAST_PUSH_DOWN).unwrap_or(end);
     rules.insert((last + 1).min(end), Arc::new(SidewaysFilters));
     rules.insert(last, joins);
     let first = at(rules, SELECTION).unwrap_or(0);
-    rules.insert(first, Arc::new(HashInsteadOfSortMerge::new(settings)));
+    rules.insert(first, Arc::new(HashInsteadOfSortMerge));
 }
 
 #[cfg(test)]
@@ -103,7 +124,7 @@ mod tests {
     #[test]
     fn ours_comes_after_projections_and_before_dynamic_filters() {
         let mut rules = PhysicalOptimizer::new().rules;
-        insert_rules(&mut rules, Settings::default());
+        insert_rules(&mut rules);
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
         let at = |name: &str| names.iter().rposition(|found| *found == name).expect(name);
         assert!(at("ProjectionPushdown") < at("WorkaheadJoins"));
@@ -115,7 +136,7 @@ mod tests {
     #[test]
     fn a_session_of_other_rules_gets_ours_too() {
         let mut rules: PhysicalRules = Vec::new();
-        insert_rules(&mut rules, Settings::default());
+        insert_rules(&mut rules);
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
         assert_eq!(names, ["HashInsteadOfSortMerge", "WorkaheadJoins", "SidewaysFilters"]);
     }

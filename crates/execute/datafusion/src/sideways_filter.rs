@@ -36,7 +36,7 @@ const UNTESTED_BATCHES: usize = 16;
 
 /// Drops rows that a join further up would drop, as long as it drops enough of them.
 #[derive(Debug)]
-pub struct SidewaysFilterExec {
+pub(crate) struct SidewaysFilterExec {
     input: Arc<dyn ExecutionPlan>,
     filter: Arc<dyn PhysicalExpr>,
     metrics: ExecutionPlanMetricsSet,
@@ -45,7 +45,7 @@ pub struct SidewaysFilterExec {
 impl SidewaysFilterExec {
     /// Of a filter that is filled while the plan runs.
     #[must_use]
-    pub fn new(input: Arc<dyn ExecutionPlan>, filter: Arc<dyn PhysicalExpr>) -> Self {
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, filter: Arc<dyn PhysicalExpr>) -> Self {
         Self { input, filter, metrics: ExecutionPlanMetricsSet::new() }
     }
 }

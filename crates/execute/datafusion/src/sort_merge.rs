@@ -14,22 +14,15 @@ use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::joins::{HashJoinExecBuilder, PartitionMode, SortMergeJoinExec};
 
-use crate::{Settings, WorkaheadJoinExec, WorkaheadOptions};
+use crate::WorkaheadOptions;
+use crate::translation::Translation;
 
 /// Turns sort-merge joins into hash joins when `workahead.replace_sort_merge_joins` is set.
 #[derive(Debug, Default)]
-pub struct HashInsteadOfSortMerge {
-    settings: Settings,
-}
+pub struct HashInsteadOfSortMerge;
 
 impl HashInsteadOfSortMerge {
-    /// The rule alone; [`insert_rules`](crate::insert_rules) adds all of ours.
-    #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self { settings }
-    }
-
-    fn replace(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    fn replace(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
         let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() else {
             return Ok(Transformed::no(plan));
         };
@@ -46,7 +39,7 @@ impl HashInsteadOfSortMerge {
             .with_partition_mode(PartitionMode::Auto)
         };
         // DataFusion's hash join would exceed the memory that the setting keeps low.
-        if WorkaheadJoinExec::try_new(Arc::new(builder().build()?), self.settings).is_err() {
+        if Translation::of(&builder().build()?).is_err() {
             return Ok(Transformed::no(plan));
         }
         Ok(Transformed::yes(builder().build_exec()?))
@@ -63,7 +56,7 @@ impl PhysicalOptimizerRule for HashInsteadOfSortMerge {
         if !options.enabled || !options.replace_sort_merge_joins {
             return Ok(plan);
         }
-        Ok(plan.transform_up(|plan| self.replace(plan))?.data)
+        Ok(plan.transform_up(Self::replace)?.data)
     }
 
     fn name(&self) -> &str {

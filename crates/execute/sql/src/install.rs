@@ -2,22 +2,16 @@
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use workahead_datafusion::{Settings, WorkaheadOptions, insert_rules};
+use workahead_datafusion::{WorkaheadOptions, insert_rules};
 
 /// Lets a session do its hash joins with Workahead.
 #[must_use]
-pub fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
-    install_with(builder, Settings::default())
-}
-
-/// The same, with the caches of the machine that will run the plans.
-#[must_use]
-pub fn install_with(mut builder: SessionStateBuilder, settings: Settings) -> SessionStateBuilder {
+pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_default();
     if config.options().extensions.get::<WorkaheadOptions>().is_none() {
         config.options_mut().extensions.insert(WorkaheadOptions::default());
     }
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
-    insert_rules(rules, settings);
+    insert_rules(rules);
     builder
 }

@@ -19,7 +19,7 @@ mod install;
 pub mod output;
 pub mod session;
 
-pub use install::{install, install_with};
+pub use install::install;
 
 /// The page's example is compiled and run.
 #[cfg(doctest)]

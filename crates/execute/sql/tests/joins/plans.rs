@@ -1,5 +1,7 @@
 //! Plans after the rule, as `EXPLAIN` and metrics show them.
 
+use std::sync::Arc;
+
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
 use datafusion::prelude::SessionConfig;
 use futures::TryStreamExt;
@@ -156,4 +158,32 @@ async fn dense_keys_get_a_perfect_hash_table_unless_buckets_are_set() {
         let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
         assert!(metrics.contains(&format!("design={design}")), "{metrics}");
     }
+}
+
+#[tokio::test]
+async fn a_join_that_is_left_alone_says_why() {
+    let context = session(true, SessionConfig::new());
+    register_sides(&context);
+    let sql = "select at from l where a not in (select b from r where l.at * 3 < r.at)";
+    let why = "a null-aware join takes no filter";
+    let plan = plan(&context, sql).await;
+    assert_eq!((count(&plan, "HashJoinExec"), count(&plan, "WorkaheadJoinExec")), (1, 0));
+    let stock = session(false, SessionConfig::new());
+    register_sides(&stock);
+    let expected = crate::plan(&stock, sql).await;
+    let shown = |plan: &Arc<dyn ExecutionPlan>, verbose| {
+        displayable(plan.as_ref()).indent(verbose).to_string()
+    };
+    assert_eq!(shown(&plan, false), shown(&expected, false), "only a verbose plan differs");
+    assert!(
+        shown(&plan, true).contains(&format!(", left_alone=[{why}: ")),
+        "{}",
+        shown(&plan, true)
+    );
+    let found = rows(&context, Arc::clone(&plan)).await.unwrap();
+    assert_eq!(found, rows(&stock, expected).await.unwrap());
+
+    let explained = context.sql(&format!("explain analyze verbose {sql}")).await.unwrap();
+    let text = rows(&context, explained.create_physical_plan().await.unwrap()).await.unwrap();
+    assert!(text.concat().contains(&format!("left_alone={why}: ")), "{text:?}");
 }

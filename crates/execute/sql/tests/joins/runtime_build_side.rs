@@ -14,7 +14,7 @@ use datafusion::physical_plan::expressions::col;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use workahead_datafusion::{BuildSideSelection, JoinOptions, Settings, WorkaheadJoinExec};
+use workahead_datafusion::{WorkaheadJoinExec, WorkaheadOptions};
 
 use crate::types::TYPES;
 use crate::{plan, rows, session, session_in};
@@ -63,12 +63,13 @@ async fn planned(
         .unwrap()
 }
 
+fn by_measuring() -> WorkaheadOptions {
+    WorkaheadOptions { build_side: "measured".to_owned(), ..WorkaheadOptions::default() }
+}
+
 fn measured(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
-    let ours = WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap();
-    let ours = ours.with_options(JoinOptions {
-        build_side: BuildSideSelection::Measured,
-        ..JoinOptions::default()
-    });
+    let ours = WorkaheadJoinExec::try_new(Arc::new(planned)).unwrap();
+    let ours = ours.with_options(&by_measuring()).unwrap();
     assert!(ours.chooses_build_side());
     assert_eq!(ours.maintains_input_order(), [false; 2]);
     Arc::new(ours)
@@ -132,8 +133,6 @@ async fn several_probers_of_one_table_need_the_planned_build_side() {
     let on = vec![(key(&left.schema()), key(&right.schema()))];
     let join = HashJoinExecBuilder::new(left, right, on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
-    let ours = WorkaheadJoinExec::try_new(Arc::new(join), Settings::default()).unwrap();
-    let options =
-        JoinOptions { build_side: BuildSideSelection::Measured, ..JoinOptions::default() };
-    assert!(!ours.with_options(options).chooses_build_side());
+    let ours = WorkaheadJoinExec::try_new(Arc::new(join)).unwrap();
+    assert!(!ours.with_options(&by_measuring()).unwrap().chooses_build_side());
 }

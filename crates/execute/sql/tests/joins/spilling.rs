@@ -17,7 +17,7 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, collect, collect_partitioned, displayable,
 };
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use workahead_datafusion::{Settings, WorkaheadJoinExec};
+use workahead_datafusion::WorkaheadJoinExec;
 
 use crate::{plan, rows, session, session_in};
 
@@ -174,7 +174,7 @@ async fn of_ordered(
     let builder = HashJoinExecBuilder::new(left, right, on, join_type);
     let planned = builder.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
     let join: Arc<dyn ExecutionPlan> =
-        Arc::new(WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap());
+        Arc::new(WorkaheadJoinExec::try_new(Arc::new(planned)).unwrap());
     assert!(join.output_ordering().is_some(), "{join_type}");
     let given = collect_partitioned(Arc::clone(&join), context.task_ctx()).await.unwrap();
     (join, given)

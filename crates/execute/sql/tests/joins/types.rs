@@ -14,7 +14,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, Partit
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use workahead_datafusion::{Settings, WorkaheadJoinExec};
+use workahead_datafusion::WorkaheadJoinExec;
 
 use crate::{plan, register_sides, rows, session};
 
@@ -104,7 +104,7 @@ async fn every_join_returns_the_rows_of_datafusions_own() {
         register_sides(&context);
         for case in cases() {
             let (stock, ours) = (planned(&context, case).await, planned(&context, case).await);
-            let ours = WorkaheadJoinExec::try_new(Arc::new(ours), Settings::default()).unwrap();
+            let ours = WorkaheadJoinExec::try_new(Arc::new(ours)).unwrap();
             let stock = rows(&context, Arc::new(stock)).await.unwrap();
             let ours = rows(&context, Arc::new(ours)).await.unwrap();
             assert_eq!(ours, stock, "{case:?} in batches of {batch_rows}");
@@ -123,7 +123,7 @@ async fn the_order_of_the_probe_side_is_kept_as_the_plan_says() {
         let on = vec![(key(left.as_ref(), "a"), key(right.as_ref(), "b"))];
         let builder = HashJoinExecBuilder::new(left, right, on, join_type);
         let planned = builder.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
-        let join = WorkaheadJoinExec::try_new(Arc::new(planned), Settings::default()).unwrap();
+        let join = WorkaheadJoinExec::try_new(Arc::new(planned)).unwrap();
         let join: Arc<dyn ExecutionPlan> = Arc::new(join);
         let kept = [false, keeps_order(join_type)];
         assert_eq!(join.maintains_input_order(), kept, "{join_type}");
@@ -158,7 +158,7 @@ async fn no_join_is_left_to_datafusion() {
     let mut left = Vec::new();
     for case in cases() {
         let join = Arc::new(planned(&context, case).await);
-        if let Err(error) = WorkaheadJoinExec::try_new(join, Settings::default()) {
+        if let Err(error) = WorkaheadJoinExec::try_new(join) {
             left.push(format!("{case:?}: {error}"));
         }
     }
