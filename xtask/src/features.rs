@@ -6,6 +6,8 @@
 //! ```text
 //! sql ⊂ sql, cluster ⊂ sql, cluster, scheduler ⊂ the whole workspace ⊃ the wheel for SQL
 //! ```
+//!
+//! And the join for engines brings only what plans are made of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +43,11 @@ const STEPS: [(&Selection, &Selection); 4] =
 /// Where the union of the features is named.
 const MANIFEST: &str = "crates/execute/sql/Cargo.toml";
 
+/// The join for engines on DataFusion, as they would add it.
+const JOIN: Selection = Selection { name: "the join", arguments: &["-p", "workahead-datafusion"] };
+/// What it must not bring: each would add minutes to an engine's build.
+const NOT_IN_JOIN: [&str; 4] = ["datafusion", "datafusion-sql", "sqlparser", "parquet"];
+
 /// Versions of packages, each with the sets of features that it is built with.
 type Packages = BTreeMap<String, BTreeSet<String>>;
 
@@ -57,10 +64,19 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool> {
         }
         println!("{} → {}: {} packages compared", first.name, second.name, less.len());
     }
+    let brought = named(&read(workspace, &JOIN)?, &NOT_IN_JOIN);
+    ensure!(brought.is_empty(), "workahead-datafusion brings {}", brought.join(", "));
     if !is_same {
         println!("DataFusion would be built again: name the missing features in {MANIFEST}");
     }
     Ok(is_same)
+}
+
+/// Those of `names` that are among the packages.
+fn named(packages: &Packages, names: &[&str]) -> Vec<String> {
+    let is_named =
+        |package: &&String| package.split_once(' ').is_some_and(|(name, _)| names.contains(&name));
+    packages.keys().filter(is_named).cloned().collect()
 }
 
 /// DataFusion and what it is built on.
@@ -120,6 +136,12 @@ mod tests {
             changed(&less, &more),
             ["tokio v1.0.0 has features [fs,net], then [fs,full,net]"]
         );
+    }
+
+    #[test]
+    fn a_package_is_found_by_its_whole_name() {
+        let packages = parse("datafusion-common v55.2.0|\nparquet v59.0.0|arrow (*)");
+        assert_eq!(named(&packages, &NOT_IN_JOIN), ["parquet v59.0.0"]);
     }
 
     #[test]

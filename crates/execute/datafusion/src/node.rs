@@ -52,6 +52,41 @@ const UNDECIDED: &str = "it is not decided yet how its inputs are partitioned";
 ///
 /// It describes itself by the [`HashJoinExec`] it replaces, which also knows the dynamic filter
 /// that was pushed down for it; that node is executed only if the join is left alone.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// # use datafusion_common::error::Result;
+/// # use datafusion_physical_plan::ExecutionPlan;
+/// # use datafusion_physical_plan::expressions::col;
+/// # use datafusion_physical_plan::test::TestMemoryExec;
+/// # fn table(name: &str, keys: Vec<i64>) -> Result<Arc<dyn ExecutionPlan>> {
+/// #     let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+/// #     let batch = RecordBatch::try_from_iter([(name, keys)])?;
+/// #     Ok(TestMemoryExec::try_new_exec(&[vec![batch.clone()]], batch.schema(), None)?)
+/// # }
+/// # use datafusion_common::JoinType;
+/// # use datafusion_execution::TaskContext;
+/// # use datafusion_physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
+/// # use datafusion_physical_plan::common::collect;
+/// use workahead_datafusion::WorkaheadJoinExec;
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let (orders, lines) = (table("id", vec![1, 2])?, table("order", vec![2, 2, 3])?);
+/// let on = vec![(col("id", &orders.schema())?, col("order", &lines.schema())?)];
+/// let planned = HashJoinExecBuilder::new(orders, lines, on, JoinType::Inner)
+///     .with_partition_mode(PartitionMode::CollectLeft)
+///     .build()?;
+/// let join = WorkaheadJoinExec::try_new(Arc::new(planned))?;
+/// assert_eq!(join.left_alone(), None);
+/// let joined = collect(join.execute(0, Arc::new(TaskContext::default()))?).await?;
+/// assert_eq!(joined.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
+/// # Ok(())
+/// # })
+/// # .map_err(|error: datafusion_common::DataFusionError| error)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct WorkaheadJoinExec {
     plan: Arc<HashJoinExec>,

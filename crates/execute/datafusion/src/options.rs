@@ -13,6 +13,18 @@ use workahead_join::TableLayout;
 
 config_namespace! {
     /// Options under `workahead.` in SQL.
+    ///
+    /// ```
+    /// use datafusion_common::config::ConfigOptions;
+    /// use workahead_datafusion::WorkaheadOptions;
+    ///
+    /// let mut config = ConfigOptions::new();
+    /// config.extensions.insert(WorkaheadOptions::default());
+    /// config.set("workahead.build_side", "measured")?;
+    /// let options = config.extensions.get::<WorkaheadOptions>();
+    /// assert_eq!(options.map(|options| options.build_side.as_str()), Some("measured"));
+    /// # Ok::<(), datafusion_common::DataFusionError>(())
+    /// ```
     pub struct WorkaheadOptions {
         /// Whether hash joins are replaced at all.
         pub enabled: bool, default = true

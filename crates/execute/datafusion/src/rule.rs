@@ -27,6 +27,34 @@ const SELECTION: &str = "join_selection";
 type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
 
 /// Replaces hash joins by ours.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// # use datafusion_common::error::Result;
+/// # use datafusion_physical_plan::ExecutionPlan;
+/// # use datafusion_physical_plan::expressions::col;
+/// # use datafusion_physical_plan::test::TestMemoryExec;
+/// # fn table(name: &str, keys: Vec<i64>) -> Result<Arc<dyn ExecutionPlan>> {
+/// #     let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+/// #     let batch = RecordBatch::try_from_iter([(name, keys)])?;
+/// #     Ok(TestMemoryExec::try_new_exec(&[vec![batch.clone()]], batch.schema(), None)?)
+/// # }
+/// # use datafusion_common::JoinType;
+/// # use datafusion_common::config::ConfigOptions;
+/// # use datafusion_physical_optimizer::PhysicalOptimizerRule;
+/// # use datafusion_physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
+/// use workahead_datafusion::WorkaheadJoins;
+///
+/// let (orders, lines) = (table("id", vec![1, 2])?, table("order", vec![2, 2, 3])?);
+/// let on = vec![(col("id", &orders.schema())?, col("order", &lines.schema())?)];
+/// let planned = HashJoinExecBuilder::new(orders, lines, on, JoinType::Inner)
+///     .with_partition_mode(PartitionMode::CollectLeft)
+///     .build()?;
+/// let plan = WorkaheadJoins::default().optimize(Arc::new(planned), &ConfigOptions::new())?;
+/// assert_eq!(plan.name(), "WorkaheadJoinExec");
+/// # Ok::<(), datafusion_common::DataFusionError>(())
+/// ```
 #[derive(Debug)]
 pub struct WorkaheadJoins {
     caches: Caches,
@@ -104,6 +132,14 @@ fn why_not(plan: &dyn ExecutionPlan) -> Option<&'static str> {
 
 /// Inserts the rules that give a session our joins. The session also needs
 /// [`WorkaheadOptions`] among its configuration's extensions, for `SET workahead.…` to work.
+///
+/// ```
+/// use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
+///
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// workahead_datafusion::insert_rules(&mut rules);
+/// assert!(rules.iter().any(|rule| rule.name() == "WorkaheadJoins"));
+/// ```
 pub fn insert_rules(rules: &mut PhysicalRules) {
     let at = |rules: &PhysicalRules, name: &str| rules.iter().rposition(|rule| rule.name() == name);
     let end = rules.len();

@@ -35,6 +35,20 @@ use crate::sideways_filter::SidewaysFilterExec;
 use crate::{WorkaheadJoinExec, WorkaheadOptions};
 
 /// Puts dynamic filters below joins and aggregates, whose work they save.
+///
+/// It needs filters that were pushed down, so it follows `FilterPushdown(Post)`:
+///
+/// ```
+/// use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
+/// use datafusion_physical_optimizer::PhysicalOptimizerRule;
+/// use workahead_datafusion::{SidewaysFilters, insert_rules};
+///
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// insert_rules(&mut rules);
+/// let at = |name: &str| rules.iter().rposition(|rule| rule.name() == name);
+/// let before = at(SidewaysFilters.name()).map(|own| own - 1);
+/// assert_eq!(before, at("FilterPushdown(Post)"));
+/// ```
 #[derive(Debug, Default)]
 pub struct SidewaysFilters;
 

@@ -18,6 +18,37 @@ use crate::WorkaheadOptions;
 use crate::translation::Translation;
 
 /// Turns sort-merge joins into hash joins when `workahead.replace_sort_merge_joins` is set.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// # use datafusion_common::error::Result;
+/// # use datafusion_physical_plan::ExecutionPlan;
+/// # use datafusion_physical_plan::expressions::col;
+/// # use datafusion_physical_plan::test::TestMemoryExec;
+/// # fn table(name: &str, keys: Vec<i64>) -> Result<Arc<dyn ExecutionPlan>> {
+/// #     let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+/// #     let batch = RecordBatch::try_from_iter([(name, keys)])?;
+/// #     Ok(TestMemoryExec::try_new_exec(&[vec![batch.clone()]], batch.schema(), None)?)
+/// # }
+/// # use datafusion_common::config::ConfigOptions;
+/// # use datafusion_common::{JoinType, NullEquality};
+/// # use datafusion_physical_optimizer::PhysicalOptimizerRule;
+/// # use datafusion_physical_plan::joins::SortMergeJoinExec;
+/// use workahead_datafusion::{HashInsteadOfSortMerge, WorkaheadOptions};
+///
+/// let (orders, lines) = (table("id", vec![1, 2])?, table("order", vec![2, 2, 3])?);
+/// let on = vec![(col("id", &orders.schema())?, col("order", &lines.schema())?)];
+/// let (sorts, nulls) = (vec![Default::default()], NullEquality::NullEqualsNothing);
+/// let inner = JoinType::Inner;
+/// let planned = SortMergeJoinExec::try_new(orders, lines, on, None, inner, sorts, nulls)?;
+/// let mut config = ConfigOptions::new();
+/// config.extensions.insert(WorkaheadOptions::default());
+/// config.set("workahead.replace_sort_merge_joins", "true")?;
+/// let plan = HashInsteadOfSortMerge.optimize(Arc::new(planned), &config)?;
+/// assert_eq!(plan.name(), "HashJoinExec", "for the rules that follow");
+/// # Ok::<(), datafusion_common::DataFusionError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct HashInsteadOfSortMerge;
 

@@ -25,3 +25,8 @@ pub use install::install;
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/how-to/datafusion.md")]
 struct Page;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/how-to/embed.md")]
+struct EmbedPage;
