@@ -58,7 +58,8 @@ impl HashJoin {
 impl BuildSide {
     /// The build side of a partition.
     pub(crate) fn at(level: Level, spec: &Arc<JoinSpec>, context: Context) -> Self {
-        let sizes = Sizes::of(context.pool.limit());
+        let probers = if level.is_top() { spec.probers } else { 1 };
+        let sizes = Sizes::of(context.pool.limit(), probers);
         let state = State::InMemory(Box::new(Builder::new(spec.clone(), context.reservation())));
         let reserve = context.reservation();
         let (rows, nulls, build_time) = (0, false, Duration::ZERO);

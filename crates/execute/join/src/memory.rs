@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, downcast_primitive_array};
 use arrow_data::ArrayData;
 
 /// The memory limit would be exceeded.
@@ -233,7 +233,7 @@ impl ChargedBuffers {
     /// The same for one array.
     pub(crate) fn add_array(&mut self, array: &ArrayRef) -> usize {
         let mut new = 0;
-        each_buffer_of(&array.to_data(), &mut |address, bytes| {
+        each_buffer_of(array, &mut |address, bytes| {
             let (_, references) = self.buffers.entry(address).or_insert((bytes, 0));
             if *references == 0 {
                 new += bytes;
@@ -280,16 +280,29 @@ impl ChargedBatches {
 
 fn each_buffer(batch: &RecordBatch, visit: &mut impl FnMut(usize, usize)) {
     for column in batch.columns() {
-        each_buffer_of(&column.to_data(), visit);
+        each_buffer_of(column, visit);
     }
 }
 
-fn each_buffer_of(data: &ArrayData, visit: &mut impl FnMut(usize, usize)) {
+/// Plain numbers without `ArrayData`, which allocates: pieces of partitions have few rows.
+fn each_buffer_of(array: &dyn Array, visit: &mut impl FnMut(usize, usize)) {
+    downcast_primitive_array!(
+        array => {
+            let nulls = array.nulls().map(|nulls| nulls.buffer());
+            for buffer in [array.values().inner()].into_iter().chain(nulls) {
+                visit(buffer.data_ptr().as_ptr().addr(), buffer.capacity());
+            }
+        }
+        _ => each_buffer_of_data(&array.to_data(), visit),
+    );
+}
+
+fn each_buffer_of_data(data: &ArrayData, visit: &mut impl FnMut(usize, usize)) {
     let nulls = data.nulls().map(|nulls| nulls.buffer());
     for buffer in data.buffers().iter().chain(nulls) {
         visit(buffer.data_ptr().as_ptr().addr(), buffer.capacity());
     }
-    data.child_data().iter().for_each(|child| each_buffer_of(child, visit));
+    data.child_data().iter().for_each(|child| each_buffer_of_data(child, visit));
 }
 
 #[cfg(test)]

@@ -145,6 +145,10 @@ fn sliced_bytes_of(column: &dyn Array) -> usize {
             let of_values = sliced_bytes_of(values) * rows.min(distinct) / distinct;
             nulls + rows * key.primitive_width().unwrap_or(WORD_BYTES) + of_values
         }
+        other if other.is_primitive() => {
+            let nulls = column.nulls().map_or(0, |_| nulls);
+            nulls + rows * other.primitive_width().unwrap_or(WORD_BYTES)
+        }
         _ => {
             let whole = || column.get_array_memory_size();
             column.to_data().get_slice_memory_size().unwrap_or_else(|_| whole())

@@ -15,6 +15,7 @@
 
 mod block_nested_loop;
 mod blocks;
+mod compression;
 mod counts;
 mod file;
 mod level;

@@ -1,4 +1,4 @@
-//! Spill files: compressed Arrow IPC streams in unlinked files.
+//! Spill files: Arrow IPC streams in unlinked files, [compressed](super::compression) or not.
 //!
 //! A file is unlinked as soon as it is created (with `O_TMPFILE` if the system has it), so nothing
 //! is left behind however the process ends, and its space is freed when the last handle closes.
@@ -10,15 +10,16 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_ipc::CompressionType;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 use super::blocks::{BlockReader, BlockWriter};
+use super::compression::Compression;
 use crate::memory_estimate::{ProbeBatchSize, RowSize, sliced_bytes};
 use crate::row_bytes::WidestValues;
 
@@ -71,6 +72,7 @@ pub struct SpillDirectory {
     limit: u64,
     bytes: AtomicU64,
     files: AtomicU64,
+    compression: Compression,
     _owner: Owner,
 }
 
@@ -105,6 +107,7 @@ impl SpillDirectory {
                 limit: limit.unwrap_or(u64::MAX),
                 bytes: AtomicU64::new(0),
                 files: AtomicU64::new(0),
+                compression: Compression::default(),
                 _owner: owner,
             })),
             Err(source) => Err(SpillError::Directory { directory: path, source }),
@@ -144,6 +147,7 @@ pub(crate) struct SpillWriter {
     widest: WidestValues,
     /// Bytes counted by the directory.
     counted: u64,
+    compressed: bool,
     directory: Arc<SpillDirectory>,
 }
 
@@ -158,9 +162,9 @@ impl SpillWriter {
             .map_err(|source| SpillError::Directory { directory: path(), source })?;
         directory.files.fetch_add(1, Ordering::Relaxed);
         let failed = |source| SpillError::Write { directory: path(), source };
-        let options = IpcWriteOptions::default()
-            .try_with_compression(Some(CompressionType::LZ4_FRAME))
-            .map_err(failed)?;
+        let compression = directory.compression.choose();
+        let options =
+            IpcWriteOptions::default().try_with_compression(compression).map_err(failed)?;
         let writer = StreamWriter::try_new_with_options(
             BlockWriter::new(file, block_bytes),
             &schema,
@@ -176,15 +180,18 @@ impl SpillWriter {
             batch_rows: 0,
             widest: WidestValues::default(),
             counted: 0,
+            compressed: compression.is_some(),
             directory,
         })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), SpillError> {
+        let (start, bytes) = (Instant::now(), sliced_bytes(batch));
         let written = compact(batch).and_then(|batch| self.writer.write(&batch));
         written.map_err(|source| self.failed(source))?;
+        self.directory.compression.wrote(self.compressed, bytes, start.elapsed());
         self.rows += batch.num_rows();
-        self.batch_bytes = self.batch_bytes.max(sliced_bytes(batch));
+        self.batch_bytes = self.batch_bytes.max(bytes);
         self.batch_rows = self.batch_rows.max(batch.num_rows());
         self.widest.add(batch);
         self.count_written(self.writer.get_ref().written())
@@ -193,8 +200,17 @@ impl SpillWriter {
     pub(crate) fn finish(mut self) -> Result<SpillFile, SpillError> {
         let ended = self.writer.finish();
         ended.map_err(|source| self.failed(source))?;
-        let Self { writer, schema, rows, batch_bytes, batch_rows, widest, counted, directory } =
-            self;
+        let Self {
+            writer,
+            schema,
+            rows,
+            batch_bytes,
+            batch_rows,
+            widest,
+            counted,
+            compressed,
+            directory,
+        } = self;
         let block_bytes = writer.get_ref().block_bytes();
         let failed = |source| SpillError::Write { directory: directory.path.clone(), source };
         let blocks = writer.into_inner().map_err(failed)?;
@@ -210,6 +226,7 @@ impl SpillWriter {
             widest_row: widest.row_bytes(),
             block_bytes,
             bytes,
+            compressed,
             directory,
         })
     }
@@ -235,6 +252,7 @@ pub(crate) struct SpillFile {
     widest_row: usize,
     block_bytes: usize,
     bytes: u64,
+    compressed: bool,
     directory: Arc<SpillDirectory>,
 }
 
@@ -267,10 +285,14 @@ impl SpillFile {
 
     /// Starts reading from the first batch. Any number of readers may exist.
     pub(crate) fn read(&self) -> Result<SpillReader, SpillError> {
-        let directory = self.directory.path.clone();
+        let (directory, compressed) = (self.directory.clone(), self.compressed);
         match StreamReader::try_new(BlockReader::new(self.file.clone()), None) {
-            Ok(reader) => Ok(SpillReader { reader, left: self.rows, directory, ended: false }),
-            Err(error) => Err(SpillError::Read { directory, why: why(&error) }),
+            Ok(reader) => {
+                Ok(SpillReader { reader, left: self.rows, directory, compressed, ended: false })
+            }
+            Err(error) => {
+                Err(SpillError::Read { directory: directory.path.clone(), why: why(&error) })
+            }
         }
     }
 }
@@ -280,7 +302,8 @@ pub(crate) struct SpillReader {
     reader: StreamReader<BlockReader>,
     /// Rows still expected.
     left: usize,
-    directory: PathBuf,
+    directory: Arc<SpillDirectory>,
+    compressed: bool,
     ended: bool,
 }
 
@@ -290,9 +313,12 @@ impl SpillReader {
         if self.ended {
             return Ok(None);
         }
+        let start = Instant::now();
         let batch = self.reader.next().transpose().map_err(|error| self.wrong(why(&error)))?;
         match &batch {
             Some(batch) => {
+                let compression = &self.directory.compression;
+                compression.read(self.compressed, sliced_bytes(batch), start.elapsed());
                 let left = self.left.checked_sub(batch.num_rows());
                 self.left = left.ok_or_else(|| self.wrong("it has too many rows".to_owned()))?;
             }
@@ -308,7 +334,7 @@ impl SpillReader {
     }
 
     fn wrong(&self, why: String) -> SpillError {
-        SpillError::Read { directory: self.directory.clone(), why }
+        SpillError::Read { directory: self.directory.path.clone(), why }
     }
 }
 

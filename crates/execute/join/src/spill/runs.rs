@@ -55,7 +55,7 @@ impl Runs {
     pub(crate) fn new(context: Context, numbered: &JoinSpec, schema: SchemaRef) -> Option<Self> {
         Some(Self {
             directory: context.spill.clone()?,
-            sizes: Sizes::of(context.pool.limit()),
+            sizes: Sizes::of(context.pool.limit(), 1),
             schema,
             output: context.output_size(numbered),
             context,

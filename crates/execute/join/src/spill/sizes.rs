@@ -5,12 +5,10 @@ use arrow_array::RecordBatch;
 use super::partitioner::Partitioner;
 use crate::memory_estimate::sliced_bytes;
 
-/// Most hash bits used by a level: enough for one level to handle a side of ten times the memory,
-/// few enough for the buffers to be small.
-const BITS_MAX: u32 = 4;
-const BITS_MIN: u32 = 2;
-/// Memory from which the most partitions are used.
-const MEMORY_FOR_BITS_MAX: usize = 4 << 20;
+/// Hash bits used by a level, by the memory from which its buffers are a small part of it. With the
+/// most, one level handles a side of ten times the memory: a table takes about three times its
+/// narrow rows, and each further level writes and reads all of them again.
+const BITS: [(usize, u32); 3] = [(8 << 20, 6), (4 << 20, 4), (0, 2)];
 
 /// Size of a spilled batch as a share of the memory; above the maximum, writes are amortised
 /// anyway.
@@ -38,13 +36,15 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes for an amount of memory.
-    pub(crate) fn of(limit: Option<usize>) -> Self {
+    /// Sizes for an amount of memory and a number of probers, each of which has buffers like the
+    /// build side's.
+    pub(crate) fn of(limit: Option<usize>, probers: usize) -> Self {
         let memory = limit.unwrap_or(usize::MAX);
+        let for_two = memory / (1 + probers) * 2;
         let clamped =
             |share: usize, (least, most): (usize, usize)| (memory / share).clamp(least, most);
         Self {
-            bits: if memory >= MEMORY_FOR_BITS_MAX { BITS_MAX } else { BITS_MIN },
+            bits: BITS.iter().find(|(least, _)| for_two >= *least).map_or(0, |(_, bits)| *bits),
             batch_bytes: clamped(BATCH_SHARE, BATCH_BYTES),
             block_bytes: clamped(BLOCK_SHARE, BLOCK_BYTES),
         }
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn buffers_are_a_small_part_of_any_memory() {
-        for limit in [128 << 10, 1 << 20, 10 << 20, 300 << 20, 16 << 30] {
-            let sizes = Sizes::of(Some(limit));
+        for limit in [128 << 10, 1 << 20, 4 << 20, 8 << 20, 10 << 20, 300 << 20, 16 << 30] {
+            let sizes = Sizes::of(Some(limit), 1);
             let buffers = sizes.files_bytes();
             assert!(buffers * 5 <= limit, "{limit}: {sizes:?}");
         }
-        assert_eq!(Sizes::of(None), Sizes::of(Some(usize::MAX)));
+        assert_eq!(Sizes::of(None, 1), Sizes::of(Some(usize::MAX), 9));
     }
 }
