@@ -5,10 +5,11 @@ use arrow_array::RecordBatch;
 use super::partitioner::Partitioner;
 use crate::memory_estimate::sliced_bytes;
 
-/// Hash bits used by a level, by the memory from which its buffers are a small part of it. With the
-/// most, one level handles a side of ten times the memory: a table takes about three times its
-/// narrow rows, and each further level writes and reads all of them again.
-const BITS: [(usize, u32); 3] = [(8 << 20, 6), (4 << 20, 4), (0, 2)];
+/// Hash bits used by a level, by the memory from which its buffers are a small part of it. With
+/// 2⁶ partitions one level handles a side of twenty times the memory, as a table takes about three
+/// times its narrow rows; each further level writes and reads all of them again. A larger memory is
+/// exceeded by less, and fewer partitions write longer batches.
+const BITS: [(usize, u32); 4] = [(64 << 20, 5), (8 << 20, 6), (4 << 20, 4), (0, 2)];
 
 /// Size of a spilled batch as a share of the memory; above the maximum, writes are amortised
 /// anyway.
