@@ -229,7 +229,9 @@ impl BuildSide {
                 drop(reserve);
                 let room = context.reservation();
                 let decision = decision.unwrap_or_else(|| builder.decide());
-                JoinTable::new(builder.finish(decision, null_aware_state)?, context, room, rows)
+                let built = builder.finish(decision, null_aware_state);
+                let in_memory = built.map_err(|error| context.named(error))?;
+                JoinTable::new(in_memory, context, room, rows)
             }
             State::Partitioned(partitions) => {
                 let build_row = RowSize { average: partitions.row_bytes(), widest };
@@ -262,7 +264,8 @@ impl BuildSide {
                     builder.push(batch)?;
                 }
                 let decision = builder.decide();
-                let in_memory = builder.finish(decision, null_aware_state)?;
+                let built = builder.finish(decision, null_aware_state);
+                let in_memory = built.map_err(|error| context.named(error))?;
                 let table = JoinTable::new(in_memory, context, build.room, rows);
                 let table =
                     table.with_spilled(SpilledPartitions::new(build.files, sizes, level), schema);

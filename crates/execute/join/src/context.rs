@@ -114,6 +114,14 @@ impl Context {
         }
     }
 
+    /// The same error; for lack of memory, the one that names a limit that is enough.
+    pub(crate) fn named(&self, error: JoinError) -> JoinError {
+        match error {
+            JoinError::Limit(short) => self.short(short),
+            other => other,
+        }
+    }
+
     /// The error for lack of memory.
     pub(crate) fn short(&self, MemoryError { wanted, used, limit }: MemoryError) -> JoinError {
         match self.spill {

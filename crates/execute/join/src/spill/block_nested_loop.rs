@@ -201,7 +201,8 @@ impl BlockNestedLoopJoin {
         }
         builder.take_over(table.split(estimate));
         let (context, rows) = (self.context.clone(), builder.rows().input);
-        let mut in_memory = builder.finish(decision, context.null_aware_state.clone())?;
+        let built = builder.finish(decision, context.null_aware_state.clone());
+        let mut in_memory = built.map_err(|error| context.named(error))?;
         in_memory.output_rules.probe = SideOutput::Tracked;
         self.context.counts.chunk();
         let table = JoinTable::new(in_memory, context, table, rows);
