@@ -16,17 +16,35 @@ use tokio::runtime::Runtime;
 
 use crate::answer::{Answer, Order};
 use crate::data::{Data, QUERIES, TABLES, without_limit};
+use crate::tight_pool::TightPool;
 use crate::{order, rewrites};
 
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
+
+/// The memory that queries may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pool {
+    Unlimited,
+    /// In bytes, for all operators together.
+    All(usize),
+    /// In bytes, for each of our joins; others have no limit.
+    Joins(usize),
+}
+
+/// In a pool of few megabytes, so that the batches that wait in a plan don't fill it.
+const SMALL_BATCH_ROWS: usize = 256;
+const SMALL_POOL_BYTES: usize = 8 << 20;
+
+/// What each sort keeps for its merge, by default 10 MB: at most this share of the pool.
+const SORT_SHARE: usize = 16;
 
 /// One way of running them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arm {
     pub(crate) ours: bool,
     pub(crate) partitions: usize,
-    pub(crate) pool_bytes: Option<usize>,
+    pub(crate) pool: Pool,
     /// With the queries' LIMITs, or without.
     pub(crate) limits: bool,
 }
@@ -67,10 +85,19 @@ impl Arm {
         let config = SessionConfig::new().with_target_partitions(self.partitions);
         let mut config = config.set_str(nulls, "nulls_last");
         let mut environment = RuntimeEnvBuilder::new();
-        if let Some(bytes) = self.pool_bytes {
-            environment = environment.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
-            // What each sort keeps for its merge, by default 10 MB: small pools have less.
-            config = config.with_sort_spill_reservation_bytes((10 << 20).min(bytes / 16));
+        match self.pool {
+            Pool::Unlimited => {}
+            Pool::All(bytes) => {
+                environment = environment.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
+                let kept = config.options().execution.sort_spill_reservation_bytes;
+                config = config.with_sort_spill_reservation_bytes(kept.min(bytes / SORT_SHARE));
+            }
+            Pool::Joins(bytes) => {
+                environment = environment.with_memory_pool(Arc::new(TightPool::of(bytes)));
+            }
+        }
+        if matches!(self.pool, Pool::Joins(_) | Pool::All(..SMALL_POOL_BYTES)) {
+            config = config.with_batch_size(SMALL_BATCH_ROWS);
         }
         let builder = SessionStateBuilder::new()
             .with_config(config)
@@ -153,8 +180,10 @@ impl std::fmt::Display for Arm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.ours { "ours" } else { "stock" })?;
         write!(f, " on {}", self.partitions)?;
-        if let Some(bytes) = self.pool_bytes {
-            write!(f, " in {} MB", bytes >> 20)?;
+        match self.pool {
+            Pool::Unlimited => {}
+            Pool::All(bytes) => write!(f, " in {} kB", bytes >> 10)?,
+            Pool::Joins(bytes) => write!(f, ", joins in {} kB", bytes >> 10)?,
         }
         f.write_str(if self.limits { "" } else { " without limits" })
     }

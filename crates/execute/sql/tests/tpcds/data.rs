@@ -99,7 +99,7 @@ pub(crate) fn without_limit(text: &str) -> (&str, Option<usize>) {
 
 fn make(scale: f64, folder: &Path) -> Result<(), Error> {
     let Some(extension) = extension("tpcds") else {
-        panic!("DuckDB's extension `tpcds` is not beside its library: cargo xtask setup --all");
+        panic!("DuckDB's extension `tpcds` is not beside its library: cargo xtask setup");
     };
     let database = Database::open(Library::find(None)?, ":memory:".as_ref(), &[("threads", "2")])?;
     let mut duckdb = database.connect()?;

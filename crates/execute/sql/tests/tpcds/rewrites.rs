@@ -7,9 +7,10 @@ struct Rewrite {
     to: &'static str,
 }
 
+/// DuckDB divides decimal numbers in floating point. DataFusion's quotient is a decimal that is cut
+/// after a few places; where a query goes on to compute with it, what was cut grows.
 const REWRITES: &[Rewrite] = &[
-    // DuckDB divides decimal numbers in floating point. DataFusion's quotient is a decimal that is
-    // cut after six places, each before they are summed, so that the sums differ by more than that.
+    Rewrite { query: 61, from: "/cast(total AS decimal(15,4))", to: "/cast(total AS double)" },
     Rewrite { query: 66, from: "/w_warehouse_sq_ft", to: "/cast(w_warehouse_sq_ft as double)" },
 ];
 
