@@ -28,7 +28,7 @@ const POOLS_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 const LARGE_SCALE: f64 = 1.0;
 /// At the usual scale, enough for the batches that wait in a plan and too little for its tables.
 const SMALL_POOL_BYTES: usize = 1792 << 10;
-/// For a join alone, likewise.
+/// For a join alone, likewise; on each of its partitions.
 const JOIN_BYTES: usize = 1 << 20;
 
 fn scales() -> Vec<f64> {
@@ -80,8 +80,8 @@ fn both_return_right_answers_without_limits() {
 
 #[test]
 fn our_joins_return_right_answers_from_files() {
-    let pool = Pool::Joins(JOIN_BYTES);
     for partitions in [1, 2] {
+        let pool = Pool::Joins(JOIN_BYTES * partitions);
         let ran = Arm { partitions, pool, ..OURS }.run(&Data::of(SCALE));
         assert!(ran.all_passed(), "see the lines above");
         assert!(ran.spilled > 5, "{} joins spilled", ran.spilled);
