@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::common::exec_err;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -38,6 +40,10 @@ const SMALL_POOL_BYTES: usize = 8 << 20;
 
 /// What each sort keeps for its merge, by default 10 MB: at most this share of the pool.
 const SORT_SHARE: usize = 16;
+
+/// After this a query counts as one that does not end, which takes seconds at any scale of ours.
+/// DataFusion 55.2 may hang on two partitions that spill.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One way of running them.
 #[derive(Debug, Clone, Copy)]
@@ -130,7 +136,9 @@ impl Outcomes {
         let limit = limit.filter(|_| self.arm.limits);
         let own = context.clone();
         // In a task, on a stack that is deep enough for planning too.
-        let ran = runtime.block_on(runtime.spawn(async move { run(&own, &asked).await }));
+        let limited = async move { tokio::time::timeout(PATIENCE, run(&own, &asked)).await };
+        let ran = runtime.block_on(runtime.spawn(limited));
+        let ran = ran.map(|ended| ended.unwrap_or_else(|_| exec_err!("it does not end")));
         match ran {
             Ok(Ok((plan, batches))) => {
                 self.count(&plan);
