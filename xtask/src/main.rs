@@ -57,7 +57,7 @@ usage: cargo xtask COMMAND
                         random joins, every way of doing them, against DuckDB
   bench memory [--rounds N] [--rows N] [--limit BYTES]
                         a join in less memory than it needs, beside DataFusion's sort-merge join
-  bench sql [--help]    TPC-H in DataFusion, by its own joins and by ours
+  bench sql [--help]    TPC-H or TPC-DS in DataFusion, by its own joins and by ours
   bench cluster [--help]
                         TPC-H on one and two executors, beside one process
   bench python [--help] our join from Python beside the Rust one, Polars and DuckDB

@@ -6,6 +6,7 @@
 pub(crate) mod built;
 mod duckdb;
 mod guest;
+mod tpcds;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -103,13 +104,20 @@ fn of_default_build() -> Vec<Need> {
 }
 
 /// What only `cargo xtask test --all` calls.
-fn of_proofs() -> [Need; 2] {
+fn of_proofs() -> [Need; 3] {
     [
         Need {
             name: "Python",
             why: "3.11 or newer with venv: the wheel is built, installed and tested",
             present: has_python,
             remedy: Remedy::Packages(&["python3", "python3-venv"]),
+            weight: Weight::Required,
+        },
+        Need {
+            name: "DuckDB tpcds",
+            why: "its extension: makes TPC-DS's tables, has its queries, and DuckDB answers them",
+            present: tpcds::is_there,
+            remedy: Remedy::Fetched(tpcds::fetch),
             weight: Weight::Required,
         },
         Need {

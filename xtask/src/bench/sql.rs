@@ -1,4 +1,4 @@
-//! `cargo xtask bench sql`: TPC-H in DataFusion, by its own joins and by ours.
+//! `cargo xtask bench sql`: TPC-H or TPC-DS in DataFusion, by its own joins and by ours.
 //!
 //! The bench itself is `crates/execute/sql/benches/sql`. It is built together with the command, so
 //! that both share one DataFusion: Cargo unifies features over the packages of one call only.
@@ -15,10 +15,13 @@ use crate::workspace::Workspace;
 pub(crate) const WORDS: &str = "\
 usage: cargo xtask bench sql [WORDS]
 
-  --scale N          of TPC-H [default: 1]
+  --suite tpch       or tpcds, whose tables and answers DuckDB makes [default: tpch]
+  --scale N          of its tables [default: 1]
   --rounds N         pairs of runs of each query [default: 15]
   --threads 1,2      threads, and partitions
   --tables memory,parquet
+                     TPC-DS's are in Parquet only
+  --memory MB        of each session's pool; queries that fail in any arm are left out
   --queries 4,5,18   only these
   --arms ours,joins,measured
                      held against stock: ours, ours without sideways filters, and ours that builds
@@ -42,7 +45,8 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if let Some(file) = file {
         super::write(file, &(serde_json::to_string_pretty(&result)? + "\n"))?;
     }
-    let bench = Bench { package: "workahead-sql".into(), name: "sql".into() };
+    let name = if result["suite"] == "TPC-DS" { "sql-tpcds" } else { "sql" };
+    let bench = Bench { package: "workahead-sql".into(), name: name.into() };
     let machine = machine(workspace)?;
     if result["whole"] == Value::Bool(true) {
         let written = record(workspace, &bench, &machine, &result)?;

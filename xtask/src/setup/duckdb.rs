@@ -16,7 +16,7 @@ use super::cache;
 use crate::workspace::answers;
 
 /// Of the library.
-const VERSION: &str = "1.5.5";
+pub(super) const VERSION: &str = "1.5.5";
 /// Of the package.
 const PACKAGE_VERSION: &str = "1.5.5-r.5";
 const NAME: &str = "libduckdb.so";
@@ -39,8 +39,17 @@ const PACKAGES: [(&str, &str, &str); 2] = [
 
 /// Whether the library is where it will be looked for.
 pub(super) fn is_there() -> bool {
+    library().is_some_and(|path| path.is_file())
+}
+
+/// Where a file that belongs to the library is looked for.
+pub(super) fn beside(name: &str) -> Option<PathBuf> {
+    Some(library()?.with_file_name(name))
+}
+
+fn library() -> Option<PathBuf> {
     let named = std::env::var_os("WORKAHEAD_DUCKDB").map(PathBuf::from);
-    named.or_else(|| Some(directory()?.join(NAME))).is_some_and(|path| path.is_file())
+    named.or_else(|| Some(directory()?.join(NAME)))
 }
 
 fn directory() -> Option<PathBuf> {
@@ -59,8 +68,12 @@ pub(super) fn fetch() -> Result<()> {
     std::fs::create_dir_all(&half).with_context(|| half.display().to_string())?;
     let done =
         archive(name, &half).and_then(|archive| unpack(&archive, sum, &half)).and_then(|()| {
-            let _ = std::fs::remove_dir_all(&directory);
-            std::fs::rename(half.join("package"), &directory).context("move the library into place")
+            // File by file: what else is there belongs to the library too.
+            std::fs::create_dir_all(&directory)?;
+            ["LICENSE", NAME].iter().try_for_each(|name| {
+                let fetched = half.join("package").join(name);
+                std::fs::rename(fetched, directory.join(name)).context("move it into place")
+            })
         });
     let _ = std::fs::remove_dir_all(&half);
     done
@@ -86,18 +99,24 @@ fn archive(name: &str, into: &Path) -> Result<PathBuf> {
 
 /// Takes the library out of the archive, if it is the one that is known.
 fn unpack(archive: &Path, sum: &str, into: &Path) -> Result<()> {
-    let output = Command::new("sha512sum").arg(archive).output().context("sha512sum")?;
-    let found = String::from_utf8_lossy(&output.stdout);
-    if found.split_whitespace().next() != Some(sum) {
-        bail!("what came is not the archive that is known: its sha512 sum is {}", found.trim());
-    }
+    check_sum(archive, sum)?;
     let library = format!("package/{NAME}");
     let mut tar = Command::new("tar");
     tar.arg("-xzf").arg(archive).arg("-C").arg(into).args([&library, "package/LICENSE"]);
     run(&mut tar)
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Refuses an archive with another sum.
+pub(super) fn check_sum(archive: &Path, sum: &str) -> Result<()> {
+    let output = Command::new("sha512sum").arg(archive).output().context("sha512sum")?;
+    let found = String::from_utf8_lossy(&output.stdout);
+    if found.split_whitespace().next() != Some(sum) {
+        bail!("what came is not the archive that is known: its sha512 sum is {}", found.trim());
+    }
+    Ok(())
+}
+
+pub(super) fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{name} does not start"))?;
     if !output.status.success() {

@@ -66,6 +66,8 @@ pub(crate) struct Running {
     pub(crate) mutants: Option<u32>,
     /// How often a command is killed, likewise.
     pub(crate) kills: Option<u32>,
+    /// Scales of TPC-DS, likewise.
+    pub(crate) tpcds: Option<&'static str>,
 }
 
 /// What was built, and why not all of it was.
@@ -204,6 +206,7 @@ fn read_through(
     for (name, number) in numbers {
         command.envs(number.map(|number| (name, number.to_string())));
     }
+    command.envs(running.tpcds.map(|scales| ("WORKAHEAD_TPCDS", scales)));
     let mut command = limited(command);
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -281,8 +284,14 @@ mod tests {
         ran
     }
 
-    const USUAL: Running =
-        Running { beside: 2, one_by_one: false, cases: None, mutants: None, kills: None };
+    const USUAL: Running = Running {
+        beside: 2,
+        one_by_one: false,
+        cases: None,
+        mutants: None,
+        kills: None,
+        tpcds: None,
+    };
 
     #[test]
     fn one_that_fails_hides_none() {
@@ -301,8 +310,15 @@ mod tests {
     fn tests_run_as_cargo_runs_them() {
         let all = ran(
             &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && \
-               [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS $WORKAHEAD_KILLS\" = '9 7 5' ]"],
-            &Running { cases: Some(9), mutants: Some(7), kills: Some(5), ..USUAL },
+               [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS $WORKAHEAD_KILLS\" = '9 7 5' ] && \
+               [ \"$WORKAHEAD_TPCDS\" = 0.1,1 ]"],
+            &Running {
+                cases: Some(9),
+                mutants: Some(7),
+                kills: Some(5),
+                tpcds: Some("0.1,1"),
+                ..USUAL
+            },
         );
         assert!(all[0].failure.is_none());
     }

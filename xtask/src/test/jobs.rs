@@ -186,6 +186,7 @@ impl Context<'_> {
             cases: (self.options.depth == Depth::Full).then_some(1024),
             mutants: long(10_000),
             kills: long(200),
+            tpcds: (self.options.depth == Depth::Full).then_some("0.1,1"),
         }
     }
 }

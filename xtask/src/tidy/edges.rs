@@ -23,10 +23,10 @@ const HOUSE: [House; 21] = [
     House { name: "join", may_use: &["walks", "machine"], never: ENGINES },
     // The join in DataFusion's plans. It knows no session, no files and no SQL.
     House { name: "datafusion", may_use: &["join"], never: &["ballista"] },
-    // Its tests make TPC-H's tables.
+    // Its tests make TPC-H's tables, and have DuckDB make those of TPC-DS and answer its queries.
     House {
         name: "sql",
-        may_use: &["datafusion", "join", "machine", "workloads"],
+        may_use: &["datafusion", "join", "machine", "workloads", "duckdb"],
         never: &["ballista"],
     },
     // The one crate that knows Ballista.

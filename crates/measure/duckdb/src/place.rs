@@ -33,6 +33,14 @@ fn cache(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     Some(cache?.join("workahead/duckdb").join(VERSION).join(NAME))
 }
 
+/// An extension that DuckDB can `LOAD` from its path: one that lies beside the library, where setup
+/// puts those that tests need.
+#[must_use]
+pub fn extension(name: &str) -> Option<PathBuf> {
+    let file = format!("{name}.duckdb_extension");
+    candidates(None).into_iter().map(|path| path.with_file_name(&file)).find(|path| path.is_file())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

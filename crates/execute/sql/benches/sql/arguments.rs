@@ -2,15 +2,56 @@
 
 use std::collections::BTreeSet;
 
-use workahead_workloads::tpch::QUERIES;
+use workahead_workloads::tpch;
 
+use crate::data;
 use crate::sessions::{Arm, Storage};
 
 /// The rounds of a recorded run, at least.
 const ROUNDS: usize = 15;
 const SMALL_SCALE: f64 = 0.01;
 
+/// The benchmark that the queries are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SuiteName {
+    Tpch,
+    Tpcds,
+}
+
+impl SuiteName {
+    fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "tpch" => Ok(Self::Tpch),
+            "tpcds" => Ok(Self::Tpcds),
+            _ => Err(format!("unknown suite {name}: choose from tpch, tpcds")),
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Tpch => "TPC-H",
+            Self::Tpcds => "TPC-DS",
+        }
+    }
+
+    fn queries(self) -> usize {
+        match self {
+            Self::Tpch => tpch::QUERIES,
+            Self::Tpcds => data::QUERIES,
+        }
+    }
+
+    /// TPC-DS's tables are read as DuckDB wrote them.
+    fn storages(self) -> &'static [Storage] {
+        match self {
+            Self::Tpch => &[Storage::Memory, Storage::Parquet],
+            Self::Tpcds => &[Storage::Parquet],
+        }
+    }
+}
+
 pub(crate) struct Arguments {
+    pub(crate) suite: SuiteName,
     pub(crate) scale: f64,
     pub(crate) rounds: usize,
     pub(crate) threads: Vec<usize>,
@@ -18,6 +59,8 @@ pub(crate) struct Arguments {
     pub(crate) queries: Vec<usize>,
     /// Compared with stock.
     pub(crate) arms: Vec<Arm>,
+    /// Of each session's pool; without it there is no limit.
+    pub(crate) memory_mb: Option<usize>,
     pub(crate) json: bool,
     /// Shows each plan with its operators' times.
     pub(crate) explain: bool,
@@ -30,12 +73,14 @@ impl Arguments {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let small = !words.iter().any(|word| word == "--bench");
         let mut arguments = Self {
+            suite: SuiteName::Tpch,
             scale: if small { SMALL_SCALE } else { 1.0 },
             rounds: if small { 1 } else { ROUNDS },
             threads: if small { vec![2] } else { vec![1, 2] },
-            storages: vec![Storage::Memory, Storage::Parquet],
-            queries: (1..=QUERIES).collect(),
+            storages: Vec::new(),
+            queries: Vec::new(),
             arms: Arm::OURS.to_vec(),
+            memory_mb: None,
             json: false,
             explain: false,
         };
@@ -46,6 +91,8 @@ impl Arguments {
                 "--bench" | "--nocapture" | "--quiet" => {}
                 "--json" => arguments.json = true,
                 "--explain" => arguments.explain = true,
+                "--suite" => arguments.suite = SuiteName::named(value()?)?,
+                "--memory" => arguments.memory_mb = Some(parsed(value()?)?),
                 "--scale" => arguments.scale = parsed(value()?)?,
                 "--rounds" => arguments.rounds = parsed::<usize>(value()?)?.max(1),
                 "--threads" => arguments.threads = list(value()?)?,
@@ -65,20 +112,39 @@ impl Arguments {
                 other => return Err(format!("unknown option {other}: see --help")),
             }
         }
-        match arguments.queries.iter().find(|number| !(1..=QUERIES).contains(*number)) {
-            Some(number) => Err(format!("unknown query {number}: there are {QUERIES}")),
-            None => Ok(arguments),
+        arguments.of_suite()
+    }
+
+    /// What is left out is all that the suite has, and what is named has to be part of it.
+    fn of_suite(mut self) -> Result<Self, String> {
+        let (count, storages) = (self.suite.queries(), self.suite.storages());
+        if self.queries.is_empty() {
+            self.queries = (1..=count).collect();
+        }
+        if self.storages.is_empty() {
+            self.storages = storages.to_vec();
+        }
+        if let Some(number) = self.queries.iter().find(|number| !(1..=count).contains(*number)) {
+            return Err(format!("unknown query {number}: there are {count}"));
+        }
+        match self.storages.iter().find(|storage| !storages.contains(storage)) {
+            Some(other) => {
+                let title = self.suite.title();
+                Err(format!("{title}'s tables are not in {}: leave --tables out", other.name()))
+            }
+            None => Ok(self),
         }
     }
 
     /// Whether the run is complete, with enough rounds for an interval.
     pub(crate) fn is_whole(&self) -> bool {
-        self.queries.len() == QUERIES
+        self.queries.len() == self.suite.queries()
             && self.scale >= 1.0
             && self.rounds >= ROUNDS
             && self.threads == [1, 2]
-            && self.storages.len() == 2
+            && self.storages == self.suite.storages()
             && self.arms == Arm::OURS
+            && self.memory_mb.is_none()
     }
 }
 

@@ -9,11 +9,11 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, SuiteName};
 use crate::pairs::{QueryRuns, Run};
 use crate::sessions::{Arm, Storage};
 
-/// Queries that are mostly joins.
+/// Queries of TPC-H that are mostly joins.
 const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
 const LEVEL: f64 = 0.05;
 /// A query is lost if its whole interval is above this ratio.
@@ -21,6 +21,7 @@ const LOST_RATIO: f64 = 1.03;
 
 /// All queries in one setting.
 pub(crate) struct Setting {
+    pub(crate) suite: SuiteName,
     pub(crate) storage: Storage,
     pub(crate) threads: usize,
     pub(crate) arms: Vec<Arm>,
@@ -158,12 +159,14 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
     let measured = &setting.measured;
     let all: Vec<usize> = measured.iter().map(|query| query.query).collect();
     let without = |left_out: usize| move |query: &usize| *query != left_out;
-    let sets = [
-        ("all", all.clone()),
-        ("all without q18", all.iter().copied().filter(|query| without(18)(query)).collect()),
-        ("join-bound six", JOIN_BOUND.to_vec()),
-        ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
-    ];
+    let mut sets = vec![("all", all.clone())];
+    if setting.suite == SuiteName::Tpch {
+        sets.extend([
+            ("all without q18", all.into_iter().filter(without(18)).collect()),
+            ("join-bound six", JOIN_BOUND.to_vec()),
+            ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
+        ]);
+    }
     let row = |(name, set): (&str, Vec<usize>)| {
         let chosen: Vec<&QueryRuns> =
             measured.iter().filter(|query| set.contains(&query.query)).collect();
@@ -251,7 +254,7 @@ fn table_of(setting: &Setting, arm: usize) -> String {
 
 /// How the figures were measured.
 pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
-    vec![
+    let mut notes = vec![
         format!(
             "{} rounds, all arms in turn and in changing order, after a warm-up whose rows are \
              compared. \
@@ -272,5 +275,11 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
          is ours with the build side chosen at run time (workahead.build_side), which corrects \
          plans and not joins."
             .to_owned(),
-    ]
+    ];
+    if let Some(mb) = arguments.memory_mb {
+        notes.push(format!(
+            "Each session has a greedy pool of {mb} MB; queries that fail in any arm are left out."
+        ));
+    }
+    notes
 }

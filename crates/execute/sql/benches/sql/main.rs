@@ -1,4 +1,4 @@
-//! TPC-H by DataFusion with its own joins and with ours, query by query.
+//! TPC-H or TPC-DS by DataFusion with its own joins and with ours, query by query.
 //!
 //! ```text
 //! tables (in memory, in Parquet) × threads ─► sessions, alike but for the rule
@@ -12,12 +12,21 @@
 //! chosen at run time, is an arm of its own: it corrects plans. `joins` is ours without sideways
 //! filters, which save more than joins. `cargo xtask bench sql --help`.
 
+#[path = "../../tests/answer/mod.rs"]
+mod answer;
 mod arguments;
+#[path = "../../tests/tpcds/data.rs"]
+mod data;
 mod figures;
 mod join_time;
+#[path = "../../tests/tpcds/order.rs"]
+mod order;
 mod pairs;
+#[path = "../../tests/tpcds/rewrites.rs"]
+mod rewrites;
 mod sessions;
 mod statistics_table;
+mod suite;
 
 use serde_json::{Value, json};
 
@@ -38,7 +47,8 @@ fn main() {
     for &storage in &arguments.storages {
         for &threads in &arguments.threads {
             let measured = pairs::run(&arguments, &tables, storage, threads);
-            let setting = Setting { storage, threads, arms: arguments.arms.clone(), measured };
+            let (suite, arms) = (arguments.suite, arguments.arms.clone());
+            let setting = Setting { suite, storage, threads, arms, measured };
             if !arguments.json {
                 print!("{}", figures::table(&setting));
             }
@@ -55,8 +65,10 @@ fn result(arguments: &Arguments, all: &[Setting]) -> Value {
     let sums = all.iter().flat_map(figures::sums);
     let queries = all.iter().flat_map(figures::rows);
     let rounds = all.iter().flat_map(figures::raw);
+    let (suite, scale) = (arguments.suite, arguments.scale);
     json!({
-        "title": format!("TPC-H at scale {} in DataFusion: our joins and its own", arguments.scale),
+        "title": format!("{} at scale {scale} in DataFusion: our joins and its own", suite.title()),
+        "suite": suite.title(),
         "whole": arguments.is_whole(),
         "rows": sums.chain(queries).collect::<Vec<_>>(),
         "rounds": rounds.collect::<Vec<_>>(),

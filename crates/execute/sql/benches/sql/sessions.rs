@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use workahead_workloads::tpch::{Part, Table, Tpch, Watch, write_parquet};
 
 use crate::arguments::Arguments;
 use crate::statistics_table::StatisticsTable;
-
-const BATCH_ROWS: usize = 8192;
+use crate::suite::{self, Suite};
 
 /// The storage of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,37 +77,18 @@ impl Arm {
 
 /// All tables, in the requested storage.
 pub(crate) struct Tables {
+    pub(crate) suite: Suite,
     memory: Vec<(&'static str, Vec<RecordBatch>)>,
-    parquet: Option<tempfile::TempDir>,
-}
-
-struct NoProgress;
-
-impl Watch for NoProgress {
-    fn rows_done(&self, _: u64) {}
-    fn stop(&self) -> bool {
-        false
-    }
+    memory_bytes: Option<usize>,
 }
 
 impl Tables {
     /// Generates them.
     pub(crate) fn generate(arguments: &Arguments) -> Self {
-        let data = Tpch::new(arguments.scale).expect("a scale that can be made");
-        let wanted = |storage| arguments.storages.contains(&storage);
-        let batches = |table: Table| data.batches(table, Part::WHOLE, BATCH_ROWS).collect();
-        let memory = Table::ALL.iter().filter(|_| wanted(Storage::Memory));
-        let memory = memory.map(|table| (table.name(), batches(*table))).collect();
-        let parquet = wanted(Storage::Parquet).then(|| {
-            let home = tempfile::tempdir().expect("a temporary directory");
-            let threads = std::thread::available_parallelism().expect("this machine has threads");
-            for table in Table::ALL {
-                let path = home.path().join(format!("{table}.parquet"));
-                write_parquet(data, table, &path, threads, &NoProgress).expect("room on the disk");
-            }
-            home
-        });
-        Self { memory, parquet }
+        let in_memory = arguments.storages.contains(&Storage::Memory);
+        let memory = if in_memory { suite::in_memory(arguments.scale) } else { Vec::new() };
+        let suite = Suite::generate(arguments.suite, arguments.scale);
+        Self { suite, memory, memory_bytes: arguments.memory_mb.map(|mb| mb << 20) }
     }
 
     /// A session over them.
@@ -117,8 +98,18 @@ impl Tables {
         storage: Storage,
         threads: usize,
     ) -> SessionContext {
+        let mut config = SessionConfig::new().with_target_partitions(threads);
+        if matches!(self.suite, Suite::Tpcds(_)) {
+            // As DuckDB has it, whose answers they are.
+            config = config.set_str("datafusion.sql_parser.default_null_ordering", "nulls_last");
+        }
+        let mut environment = RuntimeEnvBuilder::new();
+        if let Some(bytes) = self.memory_bytes {
+            environment = environment.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
+        }
         let builder = SessionStateBuilder::new()
-            .with_config(SessionConfig::new().with_target_partitions(threads))
+            .with_config(config)
+            .with_runtime_env(environment.build_arc().expect("a runtime"))
             .with_default_features();
         let builder = match arm {
             Arm::Stock => builder,
@@ -128,23 +119,21 @@ impl Tables {
         if let Some(setting) = arm.setting() {
             context.sql(setting).await.expect("an option of ours");
         }
-        match (storage, &self.parquet) {
-            (Storage::Memory, _) => {
+        match storage {
+            Storage::Memory => {
                 for (name, batches) in &self.memory {
                     let table = StatisticsTable::new(batches).expect("types that can be ordered");
                     context.register_table(*name, Arc::new(table)).expect("a new name");
                 }
             }
-            (Storage::Parquet, Some(home)) => {
-                for table in Table::ALL {
-                    let path = home.path().join(format!("{table}.parquet"));
-                    let path = path.to_str().expect("a temporary directory has a plain name");
+            Storage::Parquet => {
+                for (name, path) in self.suite.tables() {
+                    let path = path.to_str().expect("a plain name");
                     let options = ParquetReadOptions::default();
-                    let done = context.register_parquet(table.name(), path, options).await;
+                    let done = context.register_parquet(name, path, options).await;
                     done.expect("files that were just written");
                 }
             }
-            (Storage::Parquet, None) => unreachable!("the files are written before"),
         }
         context
     }

@@ -1,0 +1,104 @@
+//! The queries that are run, and what their answers have to be.
+//!
+//! Those of TPC-H are held against each other: DataFusion's are right, which its test shows. Those
+//! of TPC-DS are held against DuckDB's, since many of their limits cut rows that are equal.
+
+use std::path::PathBuf;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use workahead_workloads::tpch::{self, Part, Table, Tpch, Watch, write_parquet};
+
+use crate::answer::{Answer, Order};
+use crate::arguments::SuiteName;
+use crate::data::{self, Data, without_limit};
+use crate::{order, rewrites};
+
+/// Tables in Parquet files, and queries over them.
+pub(crate) enum Suite {
+    Tpch(tempfile::TempDir),
+    Tpcds(Data),
+}
+
+struct NoProgress;
+
+impl Watch for NoProgress {
+    fn rows_done(&self, _: u64) {}
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+impl Suite {
+    /// Makes the tables of a scale.
+    pub(crate) fn generate(name: SuiteName, scale: f64) -> Self {
+        if name == SuiteName::Tpcds {
+            return Self::Tpcds(Data::of(scale));
+        }
+        let tpch = Tpch::new(scale).expect("a scale that can be made");
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let threads = std::thread::available_parallelism().expect("this machine has threads");
+        for table in Table::ALL {
+            let path = home.path().join(format!("{table}.parquet"));
+            write_parquet(tpch, table, &path, threads, &NoProgress).expect("room on the disk");
+        }
+        Self::Tpch(home)
+    }
+
+    /// Names and files of the tables.
+    pub(crate) fn tables(&self) -> Vec<(&'static str, PathBuf)> {
+        match self {
+            Self::Tpch(home) => {
+                let file = |table: Table| home.path().join(format!("{table}.parquet"));
+                Table::ALL.into_iter().map(|table| (table.name(), file(table))).collect()
+            }
+            Self::Tpcds(data) => {
+                data::TABLES.into_iter().map(|name| (name, data.table(name))).collect()
+            }
+        }
+    }
+
+    /// The text of a query.
+    pub(crate) fn text(&self, number: usize) -> String {
+        match self {
+            Self::Tpch(_) => tpch::query(number).expect("a query").to_owned(),
+            Self::Tpcds(data) => rewrites::for_datafusion(number, &data.query(number)),
+        }
+    }
+
+    /// Compares the rows of an arm with what they have to be, by those of stock's where only they
+    /// say.
+    pub(crate) fn check(
+        &self,
+        number: usize,
+        stock: &[RecordBatch],
+        rows: &[RecordBatch],
+    ) -> Result<(), String> {
+        match self {
+            Self::Tpch(_) if lines(stock) == lines(rows) => Ok(()),
+            Self::Tpch(_) => Err("other rows than stock's".to_owned()),
+            Self::Tpcds(data) => {
+                let answer = Answer::read(&data.answer(number));
+                let text = self.text(number);
+                let columns = order::columns(&text, &answer.names());
+                answer.check(rows, &Order { columns, limit: without_limit(&text).1 })
+            }
+        }
+    }
+}
+
+/// All batches of a table of TPC-H.
+pub(crate) fn in_memory(scale: f64) -> Vec<(&'static str, Vec<RecordBatch>)> {
+    const BATCH_ROWS: usize = 8192;
+    let tpch = Tpch::new(scale).expect("a scale that can be made");
+    let batches = |table: Table| tpch.batches(table, Part::WHOLE, BATCH_ROWS).collect();
+    Table::ALL.into_iter().map(|table| (table.name(), batches(table))).collect()
+}
+
+/// Rows in any order: several queries leave some of it open.
+fn lines(batches: &[RecordBatch]) -> Vec<String> {
+    let text = pretty_format_batches(batches).expect("plain types").to_string();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
