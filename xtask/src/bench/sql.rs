@@ -1,4 +1,4 @@
-//! `cargo xtask bench sql`: TPC-H or TPC-DS in DataFusion, by its own joins and by ours.
+//! `cargo xtask bench sql`: TPC-H, TPC-DS or shapes of joins in DataFusion, by its own joins and by ours.
 //!
 //! The bench itself is `crates/execute/sql/benches/sql`. It is built together with the command, so
 //! that both share one DataFusion: Cargo unifies features over the packages of one call only.
@@ -15,7 +15,8 @@ use crate::workspace::Workspace;
 pub(crate) const WORDS: &str = "\
 usage: cargo xtask bench sql [WORDS]
 
-  --suite tpch       or tpcds, whose tables and answers DuckDB makes [default: tpch]
+  --suite tpch       or tpcds, whose tables and answers DuckDB makes, or shapes, joins of one
+                     shape each, in memory [default: tpch]
   --scale N          of its tables [default: 1]
   --rounds N         pairs of runs of each query [default: 15]
   --threads 1,2      threads, and partitions
@@ -45,7 +46,11 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     if let Some(file) = file {
         super::write(file, &(serde_json::to_string_pretty(&result)? + "\n"))?;
     }
-    let name = if result["suite"] == "TPC-DS" { "sql-tpcds" } else { "sql" };
+    let name = match result["suite"].as_str() {
+        Some("TPC-DS") => "sql-tpcds",
+        Some("Shapes of joins") => "sql-shapes",
+        _ => "sql",
+    };
     let bench = Bench { package: "workahead-sql".into(), name: name.into() };
     let machine = machine(workspace)?;
     if result["whole"] == Value::Bool(true) {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use workahead_workloads::tpch;
 
-use crate::data;
 use crate::sessions::{Arm, Storage};
+use crate::{data, shapes};
 
 /// The rounds of a recorded run, at least.
 const ROUNDS: usize = 15;
@@ -16,6 +16,7 @@ const SMALL_SCALE: f64 = 0.01;
 pub(crate) enum SuiteName {
     Tpch,
     Tpcds,
+    Shapes,
 }
 
 impl SuiteName {
@@ -23,7 +24,8 @@ impl SuiteName {
         match name {
             "tpch" => Ok(Self::Tpch),
             "tpcds" => Ok(Self::Tpcds),
-            _ => Err(format!("unknown suite {name}: choose from tpch, tpcds")),
+            "shapes" => Ok(Self::Shapes),
+            _ => Err(format!("unknown suite {name}: choose from tpch, tpcds, shapes")),
         }
     }
 
@@ -31,6 +33,7 @@ impl SuiteName {
         match self {
             Self::Tpch => "TPC-H",
             Self::Tpcds => "TPC-DS",
+            Self::Shapes => "Shapes of joins",
         }
     }
 
@@ -38,6 +41,7 @@ impl SuiteName {
         match self {
             Self::Tpch => tpch::QUERIES,
             Self::Tpcds => data::QUERIES,
+            Self::Shapes => shapes::all().len(),
         }
     }
 
@@ -46,6 +50,7 @@ impl SuiteName {
         match self {
             Self::Tpch => &[Storage::Memory, Storage::Parquet],
             Self::Tpcds => &[Storage::Parquet],
+            Self::Shapes => &[Storage::Memory],
         }
     }
 }

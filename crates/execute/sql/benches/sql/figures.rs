@@ -12,6 +12,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::arguments::{Arguments, SuiteName};
 use crate::pairs::{QueryRuns, Run};
 use crate::sessions::{Arm, Storage};
+use crate::shapes;
 
 /// Queries of TPC-H that are mostly joins.
 const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
@@ -279,6 +280,16 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
     if let Some(mb) = arguments.memory_mb {
         notes.push(format!(
             "Each session has a greedy pool of {mb} MB; queries that fail in any arm are left out."
+        ));
+    }
+    if arguments.suite == SuiteName::Shapes {
+        let named = shapes::all().into_iter().zip(1..);
+        let named = named.map(|((name, _), number)| format!("q{number} {name}"));
+        notes.push(format!(
+            "Shapes, after `dfbench hj`: {}. A fact has {} M rows x scale, a dimension 100,000; \
+             counts and sums of keys are compared.",
+            named.collect::<Vec<_>>().join("; "),
+            shapes::FACT_ROWS / 1e6
         ));
     }
     notes

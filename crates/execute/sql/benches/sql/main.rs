@@ -25,6 +25,7 @@ mod pairs;
 #[path = "../../tests/tpcds/rewrites.rs"]
 mod rewrites;
 mod sessions;
+mod shapes;
 mod statistics_table;
 mod suite;
 

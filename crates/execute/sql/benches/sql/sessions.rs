@@ -86,7 +86,8 @@ impl Tables {
     /// Generates them.
     pub(crate) fn generate(arguments: &Arguments) -> Self {
         let in_memory = arguments.storages.contains(&Storage::Memory);
-        let memory = if in_memory { suite::in_memory(arguments.scale) } else { Vec::new() };
+        let memory =
+            if in_memory { suite::in_memory(arguments.suite, arguments.scale) } else { Vec::new() };
         let suite = Suite::generate(arguments.suite, arguments.scale);
         Self { suite, memory, memory_bytes: arguments.memory_mb.map(|mb| mb << 20) }
     }

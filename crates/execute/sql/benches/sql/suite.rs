@@ -12,12 +12,15 @@ use workahead_workloads::tpch::{self, Part, Table, Tpch, Watch, write_parquet};
 use crate::answer::{Answer, Order};
 use crate::arguments::SuiteName;
 use crate::data::{self, Data, without_limit};
+use crate::shapes::{self, Shape};
 use crate::{order, rewrites};
 
 /// Tables in Parquet files, and queries over them.
 pub(crate) enum Suite {
     Tpch(tempfile::TempDir),
     Tpcds(Data),
+    /// In memory only.
+    Shapes(Vec<Shape>),
 }
 
 struct NoProgress;
@@ -34,6 +37,9 @@ impl Suite {
     pub(crate) fn generate(name: SuiteName, scale: f64) -> Self {
         if name == SuiteName::Tpcds {
             return Self::Tpcds(Data::of(scale));
+        }
+        if name == SuiteName::Shapes {
+            return Self::Shapes(shapes::all());
         }
         let tpch = Tpch::new(scale).expect("a scale that can be made");
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -55,6 +61,7 @@ impl Suite {
             Self::Tpcds(data) => {
                 data::TABLES.into_iter().map(|name| (name, data.table(name))).collect()
             }
+            Self::Shapes(_) => Vec::new(),
         }
     }
 
@@ -63,6 +70,7 @@ impl Suite {
         match self {
             Self::Tpch(_) => tpch::query(number).expect("a query").to_owned(),
             Self::Tpcds(data) => rewrites::for_datafusion(number, &data.query(number)),
+            Self::Shapes(shapes) => shapes[number - 1].1.clone(),
         }
     }
 
@@ -75,8 +83,8 @@ impl Suite {
         rows: &[RecordBatch],
     ) -> Result<(), String> {
         match self {
-            Self::Tpch(_) if lines(stock) == lines(rows) => Ok(()),
-            Self::Tpch(_) => Err("other rows than stock's".to_owned()),
+            Self::Tpch(_) | Self::Shapes(_) if lines(stock) == lines(rows) => Ok(()),
+            Self::Tpch(_) | Self::Shapes(_) => Err("other rows than stock's".to_owned()),
             Self::Tpcds(data) => {
                 let answer = Answer::read(&data.answer(number));
                 let text = self.text(number);
@@ -87,9 +95,12 @@ impl Suite {
     }
 }
 
-/// All batches of a table of TPC-H.
-pub(crate) fn in_memory(scale: f64) -> Vec<(&'static str, Vec<RecordBatch>)> {
+/// All batches of the tables.
+pub(crate) fn in_memory(suite: SuiteName, scale: f64) -> Vec<(&'static str, Vec<RecordBatch>)> {
     const BATCH_ROWS: usize = 8192;
+    if suite == SuiteName::Shapes {
+        return shapes::tables(scale);
+    }
     let tpch = Tpch::new(scale).expect("a scale that can be made");
     let batches = |table: Table| tpch.batches(table, Part::WHOLE, BATCH_ROWS).collect();
     Table::ALL.into_iter().map(|table| (table.name(), batches(table))).collect()
