@@ -1,4 +1,5 @@
-//! `cargo xtask bench sql`: TPC-H, TPC-DS or shapes of joins in DataFusion, by its own joins and by ours.
+//! `cargo xtask bench sql`: TPC-H, TPC-DS or joins of one shape each in DataFusion, by its own
+//! joins and by ours.
 //!
 //! The bench itself is `crates/execute/sql/benches/sql`. It is built together with the command, so
 //! that both share one DataFusion: Cargo unifies features over the packages of one call only.

@@ -59,8 +59,8 @@ pub(crate) fn all() -> Vec<Shape> {
     }
     let dups = "select case when id <= 80000 then id * 25 / 4 else (id - 80000) * 25 / 4 end as k \
                 from dim";
-    let probe_of_dups = "select (id % 80000 + 1) * 25 / 4 + case when id % 10 = 0 then 0 else 1 end \
-                         as k from fact";
+    let probe_of_dups = "select (id % 80000 + 1) * 25 / 4 \
+                         + case when id % 10 = 0 then 0 else 1 end as k from fact";
     shapes.push(("density 0.2, 10 % hit, 20 % duplicates".to_owned(), joined(probe_of_dups, dups)));
     for (kind, word, keys, tenth) in [
         ("semi", "exists", &KEYS[0], false),
