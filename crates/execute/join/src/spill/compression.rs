@@ -57,10 +57,10 @@ impl Compression {
         let file = self.files.fetch_add(1, Ordering::Relaxed);
         let tried = |costs: &Costs| costs.written.bytes() >= TRIED_BYTES;
         let compresses = match (tried(&self.plain), tried(&self.compressed)) {
-            (true, true) => self.gains() != (file % LOOK_EVERY == 0),
+            (true, true) => self.gains() != (file.is_multiple_of(LOOK_EVERY)),
             (true, false) => true,
             (false, true) => false,
-            (false, false) => file % 2 == 0,
+            (false, false) => file.is_multiple_of(2),
         };
         compresses.then_some(CompressionType::LZ4_FRAME)
     }
