@@ -126,6 +126,14 @@ fn pipes_are_read() {
 }
 
 #[test]
+fn a_header_of_very_many_columns_takes_no_memory_for_rows_that_are_not_there() {
+    let place = place();
+    let names: String = (0..100_000).map(|column| format!(",{column}")).collect();
+    fs::write(place.path("wide.csv"), format!("id{names}\n1{}\n", ",2".repeat(100_000))).unwrap();
+    assert_eq!(ends_well(&place, &join("wide.csv", &[]), "many columns"), Some(0));
+}
+
+#[test]
 fn csv_with_a_header_only_joins_as_empty() {
     let place = place();
     fs::write(place.path("left.csv"), "id,name\n").unwrap();

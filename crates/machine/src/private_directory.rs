@@ -19,23 +19,32 @@ const ROOT: u32 = 0;
 /// # Errors
 /// When it can't be made, is no directory, is another user's, or others may write to it.
 pub fn make(path: &Path, mode: u32) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(mode).create(path)?;
+    let path = std::path::absolute(path)?;
+    // Nothing is made in a place that is not to be trusted.
+    let there = path.ancestors().skip(1).find(|above| fs::symlink_metadata(above).is_ok());
+    check_up_from(there.unwrap_or(&path))?;
+    DirBuilder::new().recursive(true).mode(mode).create(&path)?;
     let own = own_user();
     let ours = |path: &Path| -> io::Result<bool> {
         // A link is its maker's, wherever it leads.
         let users = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
         Ok(users.iter().all(|user| *user == own))
     };
-    if !ours(path)? {
+    if !ours(&path)? {
         return refused("it belongs to another user: name another one");
     }
-    if fs::metadata(path)?.mode() & WRITABLE != 0 {
+    if fs::metadata(&path)?.mode() & WRITABLE != 0 {
         return refused("others can write to it: `chmod go-w` it, or name another one");
     }
-    // The owner of one of those above, as it is named or where a link leads, can put another in
-    // this one's place; so can all who may write there.
-    for path in [&std::path::absolute(path)?, &fs::canonicalize(path)?] {
-        for above in path.ancestors().skip(1) {
+    check_up_from(path.parent().unwrap_or(&path))
+}
+
+/// The owner of a directory or of one above it, as it is named or where a link leads, can put
+/// another one in its place; so can all who may write there.
+fn check_up_from(directory: &Path) -> io::Result<()> {
+    let own = own_user();
+    for path in [directory, &fs::canonicalize(directory)?] {
+        for above in path.ancestors() {
             let (link, above_it) = (fs::symlink_metadata(above)?.uid(), fs::metadata(above)?);
             if ![link, above_it.uid()].iter().all(|user| [own, ROOT].contains(user)) {
                 return refused(format!(

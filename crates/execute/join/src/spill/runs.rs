@@ -168,7 +168,7 @@ impl Runs {
             if self.runs.is_empty() {
                 return Ok(Progress::Done);
             }
-            if self.fan_in(0) >= self.runs.len() {
+            if self.runs.len() == 1 || self.fan_in(0) >= self.runs.len() {
                 let runs = self.runs.drain(..).map(|(file, _)| file).collect();
                 self.merge = Some((self.merge_of(runs)?, MergeTarget::Output));
             } else {

@@ -11,6 +11,7 @@
 //! view or an operator calls, is only stopped by the inner one.
 
 mod functions;
+mod quotes;
 
 use std::ops::ControlFlow;
 
@@ -63,12 +64,11 @@ fn hidden(text: &str, dialect: Dialect) -> Option<&'static str> {
 /// What the parser and a server may understand differently, by the server's settings: where a text
 /// or a comment ends.
 fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
-    let is_strange = |c: char| !c.is_ascii() && (c.is_whitespace() || c.is_control());
-    if text.contains(is_strange) {
-        return Some("white space that is not ASCII");
-    }
     if text.contains('\\') {
         return Some("a backslash");
+    }
+    if let Some(what) = quotes::ambiguous(text, dialect) {
+        return Some(what);
     }
     if dialect != Dialect::MariaDb {
         return None;
@@ -133,10 +133,28 @@ impl Visitor for TableFunctions {
     }
 }
 
-/// An identifier as PostgreSQL compares it.
+/// An identifier as PostgreSQL compares it: without quotes it is ASCII here.
 fn folded(name: &Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }
+
+/// PostgreSQL cuts longer names, which then are others (NAMEDATALEN).
+const NAME_BYTES_MAX: usize = 63;
+
+/// Functions that are written without parentheses, in FROM too.
+const BARE_FUNCTIONS: [&str; 11] = [
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "user",
+];
 
 struct Check {
     dialect: Dialect,
@@ -176,17 +194,24 @@ impl Check {
     fn column(&self, names: &[Ident]) -> Refusal {
         let [.., of, column] = names else { return ControlFlow::Continue(()) };
         for function in &self.functions {
-            let known = match function.columns.as_slice() {
-                [] => folded(column) == folded(&function.name),
-                columns => columns.iter().any(|known| folded(known) == folded(column)),
-            };
-            if folded(of) == folded(&function.name) && !known {
+            let is_column = |known: &Ident| folded(known) == folded(column);
+            let known = function.columns.iter().any(is_column);
+            // Without an alias it has a name of the server's choice.
+            let is_meant = folded(of) == folded(&function.name) || function.columns.is_empty();
+            if is_meant && !known {
                 let says = "may call a function: name the columns of what is in FROM, as in \
                             `f(1) AS x(a, b)`";
                 return refused(format!("`{of}.{column}` {says}"));
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn is_bare_function(&self, name: &ObjectName) -> bool {
+        let [part] = name.0.as_slice() else { return false };
+        let ident = part.as_ident().filter(|ident| ident.quote_style.is_none());
+        self.dialect == Dialect::Postgres
+            && ident.is_some_and(|ident| BARE_FUNCTIONS.iter().any(|bare| self.is(ident, bare)))
     }
 
     /// Whether an identifier is this one, which is in small letters.
@@ -246,6 +271,9 @@ impl Visitor for Check {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => {
                 self.function(name)
             }
+            TableFactor::Table { name, .. } if self.is_bare_function(name) => {
+                refused(format!("`{name}` is a function there: write it after SELECT"))
+            }
             TableFactor::Table { .. }
             | TableFactor::Derived { .. }
             | TableFactor::TableFunction { .. }
@@ -269,6 +297,9 @@ impl Visitor for Check {
                 refused(format!("`{expression}` may call a function"))
             }
             Expr::CompoundIdentifier(names) if self.dialect == Dialect::Postgres => {
+                if names.iter().any(|name| name.value.len() > NAME_BYTES_MAX) {
+                    return refused("a name of more than 63 bytes is cut, and another one then");
+                }
                 self.column(names)
             }
             _ => ControlFlow::Continue(()),

@@ -149,11 +149,15 @@ impl Attached {
 
 /// Whether a setting decides on what a session may write, how texts are read, or what names mean.
 fn is_of_safety(name: &str) -> bool {
-    const PARTS: [&str; 12] = [
+    const PARTS: [&str; 16] = [
         "autocommit",
         "authorization",
         "backslash",
+        "character_set",
+        "client_encoding",
+        "collation",
         "conforming_strings",
+        "names",
         "preload",
         "read_only",
         "readonly",

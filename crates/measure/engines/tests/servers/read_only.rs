@@ -44,7 +44,7 @@ const USUAL: [&str; 22] = [
     "with x as (select writes() as a) select * from x",
 ];
 
-const POSTGRES: [&str; 44] = [
+const POSTGRES: [&str; 47] = [
     "select set_config('default_transaction_read_only', 'off', false); insert into t values (77)",
     "select set_config('transaction_read_only', 'off', false)",
     "copy (select 'pwned') to program 'cat > {dir}/program'",
@@ -89,9 +89,12 @@ const POSTGRES: [&str; 44] = [
     "select ('insert into t values (77)'::text).ts_stat",
     "select median(77), if(77), conv(77)",
     "select 1 --\u{a0}\n, writes()",
+    "select $€$ , ' $€$, writes() , $€$ ' , $€$",
+    "select btrim.ts_stat from trim('select writes()::text::tsvector')",
+    "select x.pg_sleep_until from current_timestamp x",
 ];
 
-const MARIADB: [&str; 33] = [
+const MARIADB: [&str; 34] = [
     "select 1 into outfile '{dir}/outfile'",
     "select 1 into dumpfile '{dir}/dumpfile'",
     "select 1 /*! into outfile '{dir}/comment' */",
@@ -125,14 +128,17 @@ const MARIADB: [&str; 33] = [
     "select 1 --1, writes()",
     "select \"a\" -- \", writes()",
     "select 'a\\', writes() -- ' from t",
+    "select 1 as `あ`, 2 as ` , writes() -- `",
 ];
 
 /// Of a study: the text, and a setting beside it.
-const STUDIES: [(&str, &str, &str); 5] = [
+const STUDIES: [(&str, &str, &str); 7] = [
     ("select 1", "server.default_transaction_read_only", "off"),
     ("select 1", "server.tx_read_only", "0"),
     ("select lower(1)", "server.search_path", "evil, pg_catalog"),
     ("select 1", "server.session_authorization", "postgres"),
+    ("select 1", "server.client_encoding", "SJIS"),
+    ("select 1", "server.character_set_client", "sjis"),
     ("insert into t values (77)", "clients", "1"),
 ];
 

@@ -33,6 +33,9 @@ pub(super) struct StreamedInput {
     columns: Option<Vec<usize>>,
 }
 
+/// Most bytes that a batch of CSV takes beside its text, however many columns it has.
+const FIELDS_BYTES_MAX: usize = 64 << 20;
+
 impl StreamedInput {
     pub(super) fn open(
         mut file: File,
@@ -100,10 +103,15 @@ impl StreamedInput {
                 slice(ipc(file, self.format, columns, self.bounds)?, size.rows)
             }
             Format::Csv | Format::Tsv | Format::Parquet => {
+                // The decoder has an offset for each field of a batch, projected or not, and its
+                // buffers grow to twice what is in them.
+                let row_bytes = 4 * size_of::<usize>() * self.schema.fields().len().max(1);
+                let bytes = self.bounds.batch_bytes.min(FIELDS_BYTES_MAX);
+                let rows = (bytes / row_bytes).clamp(1, size.rows.max(1));
                 let reader = ReaderBuilder::new(self.schema.clone())
                     .with_header(true)
                     .with_delimiter(self.format.delimiter())
-                    .with_batch_size(size.rows);
+                    .with_batch_size(rows);
                 let reader = match columns {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,

@@ -1,0 +1,111 @@
+//! What lies outside of quotes and comments has to be plain, so that the parser and a server agree
+//! on where the next of them begins and ends.
+//!
+//! ```text
+//! outside ─' " `─► quoted ─ the same again ─► outside      '' within is two quoted texts in a row
+//!    └──── -- /* ─► comment ─ newline, */ ──► outside      nested in PostgreSQL
+//! ```
+
+use workahead_workloads::session::Dialect;
+
+/// What is not plain, in words.
+pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        match (byte, next) {
+            (b'\'' | b'"' | b'`', _) => {
+                // Its end is not there: the parser says so.
+                let length = bytes[at + 1..].iter().position(|other| *other == byte)?;
+                let quoted = &bytes[at + 1..][..length];
+                if byte == b'`' && !quoted.is_ascii() {
+                    // In some character sets a letter swallows what ends it.
+                    return Some("a name in `…` that is not ASCII");
+                }
+                at += length + 1;
+            }
+            (b'-', Some(b'-')) => {
+                let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+                at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
+            }
+            (b'/', Some(b'*')) => at = comment_end(bytes, at, dialect)?,
+            (b'$', next) => {
+                let begins = at == 0 || !is_of_name(bytes[at - 1]);
+                if !begins || !next.is_some_and(|next| next.is_ascii_digit()) {
+                    return Some("a dollar sign: write texts in '…'");
+                }
+            }
+            (byte, _) if !byte.is_ascii() => {
+                return Some("letters or white space that are not ASCII: write them in quotes");
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+}
+
+/// The last byte of a comment; none if it has no end, which the parser says.
+fn comment_end(bytes: &[u8], start: usize, dialect: Dialect) -> Option<usize> {
+    let (mut depth, mut at) = (1, start + 2);
+    loop {
+        match bytes.get(at..at + 2)? {
+            b"*/" => {
+                (depth, at) = (depth - 1, at + 2);
+                if depth == 0 {
+                    return Some(at - 1);
+                }
+            }
+            b"/*" if dialect != Dialect::MariaDb => (depth, at) = (depth + 1, at + 2),
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_characters_stand_outside() {
+        let plain = [
+            "select 'a$b €' -- $ € '\n, $1, \"é\", 'it''s' /* $ ' /* € */ \" */ from t",
+            "select '$€$', $12",
+        ];
+        for text in plain {
+            assert_eq!(ambiguous(text, Dialect::Postgres), None, "{text}");
+        }
+        let strange = [
+            "select $€$ , ' $€$, pg_sleep(0.3) , $€$ ' , $€$",
+            "select $$a$$",
+            "select $_$a$_$",
+            "select a$b$ from t",
+            "select É.a from t",
+            "select 1 --\u{a0}\n, $x$",
+            "select '' $1a$",
+            "select 1\u{a0}",
+        ];
+        for text in strange {
+            assert!(
+                ambiguous(text, Dialect::Postgres).is_some() || text.ends_with("$1a$"),
+                "{text}"
+            );
+        }
+        let swallowed = "select 1 as `あ`, 2 as ` , sleep(1) -- `";
+        assert!(ambiguous(swallowed, Dialect::MariaDb).is_some());
+        // Comments of MariaDB do not nest: the second one ends the first.
+        assert!(ambiguous("select 1 /* /* */ , $ , ' */ '", Dialect::MariaDb).is_some());
+    }
+
+    #[test]
+    fn what_has_no_end_is_left_to_the_parser() {
+        for text in ["select 'a", "select /* /* */", "select \"", "/*", "-", "/", "$1", ""] {
+            assert_eq!(ambiguous(text, Dialect::Postgres), None, "{text}");
+        }
+    }
+}
