@@ -1,8 +1,11 @@
 //! What a read-only attachment runs: one plain query, of built-in functions that only compute.
 //!
 //! ```text
-//! text ─► no hidden text ─► sqlparser ─► one query? ─► all inside only reads? ─► the server
+//! text ─► no hidden text ─► sqlparser ─► one query? ─► all inside only reads? ─► written anew
 //! ```
+//!
+//! The server is sent what the parser understood and not what it read, so that it does not matter
+//! where both see a quote or a comment end.
 //!
 //! The server's read-only transaction refuses to change tables; it lets through what acts outside
 //! of them: `COPY … TO PROGRAM`, `INTO OUTFILE`, settings, notifications, functions that open other
@@ -28,11 +31,11 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Room for an expression of as many operators as fit into [`TEXT_BYTES_MAX`].
 const STACK_BYTES: usize = 512 << 20;
 
-/// Checks a text.
+/// Checks a text. Returns what the server may be sent: the same query, without comments.
 ///
 /// # Errors
 /// In words, what of it may do more than read.
-pub(super) fn check(text: &str, dialect: Dialect) -> Result<(), String> {
+pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
@@ -81,7 +84,7 @@ fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     dashes.then_some("`--` without a space")
 }
 
-fn parsed(text: &str, dialect: Dialect) -> Result<(), String> {
+fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
     let grammar: &dyn Grammar = match dialect {
         Dialect::MariaDb => &MySqlDialect {},
         _ => &PostgreSqlDialect {},
@@ -94,9 +97,13 @@ fn parsed(text: &str, dialect: Dialect) -> Result<(), String> {
     let mut functions = TableFunctions::default();
     let _ = statement.visit(&mut functions);
     let mut check = Check { dialect, statements: 0, functions: functions.0 };
-    match statement.visit(&mut check) {
-        ControlFlow::Break(says) => Err(*says),
-        ControlFlow::Continue(()) => Ok(()),
+    if let ControlFlow::Break(says) = statement.visit(&mut check) {
+        return Err(*says);
+    }
+    let anew = statement.to_string();
+    match Parser::parse_sql(grammar, &anew) {
+        Ok(again) if again == statements => Ok(anew),
+        _ => Err("it can't be written anew: write it in another way".to_owned()),
     }
 }
 
@@ -138,11 +145,8 @@ fn folded(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }
 
-/// PostgreSQL cuts longer names, which then are others (NAMEDATALEN).
-const NAME_BYTES_MAX: usize = 63;
-
 /// Functions that are written without parentheses, in FROM too.
-const BARE_FUNCTIONS: [&str; 11] = [
+const BARE_FUNCTIONS: [&str; 12] = [
     "current_catalog",
     "current_date",
     "current_role",
@@ -153,7 +157,16 @@ const BARE_FUNCTIONS: [&str; 11] = [
     "localtime",
     "localtimestamp",
     "session_user",
+    "system_user",
     "user",
+];
+
+/// PostgreSQL's own operators, of those that the parser has a name for.
+const OPERATORS: &[&str] = &[
+    "+", "-", "*", "/", "%", "^", "||", ">", "<", ">=", "<=", "=", "<>", "AND", "OR", "#", "&",
+    "|", "<<", ">>", "~", "~*", "!~", "!~*", "~~", "~~*", "!~~", "!~~*", "^@", "@>", "<@", "->",
+    "->>", "#>", "#>>", "#-", "@?", "@@", "?", "?&", "?|", "&&", "<->", "&<", "&>", "##",
+    "OVERLAPS",
 ];
 
 struct Check {
@@ -291,15 +304,18 @@ impl Visitor for Check {
                 op: BinaryOperator::Custom(_) | BinaryOperator::PGCustomBinaryOperator(_),
                 ..
             } => refused(format!("`{expression}` has an operator of its own")),
+            Expr::BinaryOp { op, .. }
+                if self.dialect == Dialect::Postgres
+                    && !OPERATORS.contains(&op.to_string().as_str()) =>
+            {
+                refused(format!("`{op}` is no operator of the server's own"))
+            }
             Expr::CompoundFieldAccess { access_chain, .. }
                 if access_chain.iter().any(|access| matches!(access, AccessExpr::Dot(_))) =>
             {
                 refused(format!("`{expression}` may call a function"))
             }
             Expr::CompoundIdentifier(names) if self.dialect == Dialect::Postgres => {
-                if names.iter().any(|name| name.value.len() > NAME_BYTES_MAX) {
-                    return refused("a name of more than 63 bytes is cut, and another one then");
-                }
                 self.column(names)
             }
             _ => ControlFlow::Continue(()),

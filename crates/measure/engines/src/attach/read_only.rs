@@ -32,7 +32,8 @@ impl ReadOnly {
         Self { connection, begun: false, overhead: Duration::ZERO }
     }
 
-    fn check(&self, text: &str) -> Result<(), SessionError> {
+    /// What the server is sent for a text.
+    fn check(&self, text: &str) -> Result<String, SessionError> {
         query::check(text, self.connection.dialect()).map_err(|says| {
             SessionError::Failed(format!(
                 "only queries run on a server that is not ours, and {says}: --allow-writes lets \
@@ -88,8 +89,8 @@ impl Session for ReadOnly {
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
-        self.check(text)?;
-        self.connection.prepare(text)
+        let text = self.check(text)?;
+        self.connection.prepare(&text)
     }
 
     fn exchange(
@@ -128,8 +129,8 @@ impl Connection for ReadOnly {
     }
 
     fn plan(&mut self, text: &str, how: Explain) -> Result<PlanText, SessionError> {
-        self.check(text)?;
-        self.around(|connection| connection.plan(text, how))
+        let text = self.check(text)?;
+        self.around(|connection| connection.plan(&text, how))
     }
 
     fn fill_table(&mut self, _: &Table, _: RowSource<'_>) -> Result<u64, SessionError> {

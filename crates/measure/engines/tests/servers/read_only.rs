@@ -44,7 +44,7 @@ const USUAL: [&str; 22] = [
     "with x as (select writes() as a) select * from x",
 ];
 
-const POSTGRES: [&str; 47] = [
+const POSTGRES: [&str; 50] = [
     "select set_config('default_transaction_read_only', 'off', false); insert into t values (77)",
     "select set_config('transaction_read_only', 'off', false)",
     "copy (select 'pwned') to program 'cat > {dir}/program'",
@@ -92,9 +92,12 @@ const POSTGRES: [&str; 47] = [
     "select $€$ , ' $€$, writes() , $€$ ' , $€$",
     "select btrim.ts_stat from trim('select writes()::text::tsvector')",
     "select x.pg_sleep_until from current_timestamp x",
+    "select j ?-- '\n k, writes() -- '\n from (select '{}'::jsonb as j, 'a' as k) q",
+    "select public.u&\"writes\"()",
+    "select g.u&\"writes1\" from generate_series(1, 1) as g(u)",
 ];
 
-const MARIADB: [&str; 34] = [
+const MARIADB: [&str; 36] = [
     "select 1 into outfile '{dir}/outfile'",
     "select 1 into dumpfile '{dir}/dumpfile'",
     "select 1 /*! into outfile '{dir}/comment' */",
@@ -129,6 +132,8 @@ const MARIADB: [&str; 34] = [
     "select \"a\" -- \", writes()",
     "select 'a\\', writes() -- ' from t",
     "select 1 as `あ`, 2 as ` , writes() -- `",
+    "select @@`version`, writes() -- `",
+    "select 1 # '\n as `a`, writes() -- '",
 ];
 
 /// Of a study: the text, and a setting beside it.

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 /// What a reader of CSV collects until a record ends.
 pub(super) struct Records<R> {
@@ -17,7 +17,12 @@ pub(super) struct Records<R> {
     /// What came last, and whether it was the quote at the end of a text.
     last: u8,
     closed: bool,
+    /// Columns of the header so far, until it ends.
+    header: Option<usize>,
 }
+
+/// Most columns of a file: each takes memory of its own before the first row is read.
+const COLUMNS_MAX: usize = 1 << 16;
 
 /// The refusal of a record.
 pub(super) fn too_long(bytes_max: usize) -> io::Error {
@@ -28,7 +33,8 @@ pub(super) fn too_long(bytes_max: usize) -> io::Error {
 
 impl<R: Read> Records<R> {
     pub(super) fn new(from: R, delimiter: u8, bytes_max: usize) -> Self {
-        Self { from, delimiter, bytes: 0, bytes_max, quoted: false, last: b'\n', closed: false }
+        let (bytes, quoted, closed, header) = (0, false, false, Some(1));
+        Self { from, delimiter, bytes, bytes_max, quoted, last: b'\n', closed, header }
     }
 
     fn count(&mut self, read: &[u8]) -> io::Result<()> {
@@ -41,6 +47,14 @@ impl<R: Read> Records<R> {
             }
         };
         self.last = *last;
+        self.header = match (self.header, end) {
+            (Some(columns), None) => Some(columns + memchr_iter(self.delimiter, read).count()),
+            _ => None,
+        };
+        if self.header.is_some_and(|columns| columns > COLUMNS_MAX) {
+            let says = format!("it has more than {COLUMNS_MAX} columns: name fewer in its header");
+            return Err(io::Error::new(ErrorKind::InvalidData, says));
+        }
         self.bytes = end.map_or(self.bytes + read.len(), |end| read.len() - end - 1);
         if self.bytes <= self.bytes_max { Ok(()) } else { Err(too_long(self.bytes_max)) }
     }
@@ -106,6 +120,15 @@ mod tests {
             assert_eq!(read(&inch, piece, 20).unwrap(), inch.len() as u64, "{piece}");
             assert!(read(&open, piece, 200).is_err(), "{piece}");
         }
+    }
+
+    #[test]
+    fn a_header_has_a_limited_number_of_columns() {
+        let long = ",".repeat(COLUMNS_MAX + 5_000);
+        let says = read(&long, 4_096, 1 << 20).unwrap_err().to_string();
+        assert!(says.contains("more than 65536 columns"), "{says}");
+        let rows = format!("a,b\n{}", "1,2\n".repeat(COLUMNS_MAX));
+        assert_eq!(read(&rows, 4_096, 20).unwrap(), rows.len() as u64);
     }
 
     #[test]

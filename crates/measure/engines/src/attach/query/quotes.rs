@@ -8,6 +8,10 @@
 
 use workahead_workloads::session::Dialect;
 
+/// PostgreSQL cuts longer names, which then are others (NAMEDATALEN).
+const NAME_BYTES_MAX: usize = 63;
+const TOO_LONG: &str = "a name of more than 63 bytes";
+
 /// What is not plain, in words.
 pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     let bytes = text.as_bytes();
@@ -23,10 +27,14 @@ pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
                     // In some character sets a letter swallows what ends it.
                     return Some("a name in `…` that is not ASCII");
                 }
+                if byte == b'"' && quoted.len() > NAME_BYTES_MAX {
+                    return Some(TOO_LONG);
+                }
                 at += length + 1;
             }
             (b'-', Some(b'-')) => {
-                let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+                let ends =
+                    |byte: &u8| *byte == b'\n' || *byte == b'\r' && dialect != Dialect::MariaDb;
                 at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
             }
             (b'/', Some(b'*')) => at = comment_end(bytes, at, dialect)?,
@@ -35,6 +43,18 @@ pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
                 if !begins || !next.is_some_and(|next| next.is_ascii_digit()) {
                     return Some("a dollar sign: write texts in '…'");
                 }
+            }
+            // To the parser `@` takes in what follows it, and `#` begins a comment.
+            (b'@' | b'#', _) if dialect == Dialect::MariaDb => {
+                return Some("`@` or `#`");
+            }
+            (byte, _) if is_of_name(byte) => {
+                let is_more = |byte: &&u8| is_of_name(**byte) && **byte != b'$';
+                let more = bytes[at..].iter().take_while(is_more).count();
+                if more > NAME_BYTES_MAX {
+                    return Some(TOO_LONG);
+                }
+                at += more - 1;
             }
             (byte, _) if !byte.is_ascii() => {
                 return Some("letters or white space that are not ASCII: write them in quotes");
