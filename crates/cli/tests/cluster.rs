@@ -258,7 +258,9 @@ fn without_executors_or_scheduler_the_error_is_one_line() {
     kill(cluster.executors[0]);
     let error = right_or_error(&child.wait_with_output().unwrap(), &place.path("there.csv"), &[]);
     let error = error.expect_err("no executor is left");
-    assert!(error.contains("cluster") && error.contains("start"), "{error}");
+    // Or it came when the cluster had ended already.
+    let came_late = error.contains("is `workahead cluster` running there?");
+    assert!(came_late || error.contains("cluster") && error.contains("start"), "{error}");
     // The cluster ends with an error.
     let said = std::iter::repeat_with(|| cluster.said()).find(|line| line.starts_with("error: "));
     assert!(said.is_some_and(|said| said.contains("no executor is left")));

@@ -10,6 +10,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use workahead_duckdb::{Cell, Connection, Database, Error, Library, VERSION, extension};
 
@@ -53,6 +54,9 @@ pub(crate) struct Data {
 impl Data {
     /// Those of a scale, made unless they are there.
     pub(crate) fn of(scale: f64) -> Self {
+        // Once for all tests: the generator has global variables, in each database the same.
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let folder = kept.join(format!("tpcds-{VERSION}-{scale}"));
         if !folder.is_dir() {
