@@ -19,9 +19,9 @@ const PIECE_SHARE: usize = 16;
 const ROW_BYTES: usize = 128;
 const ROW_TIMES: usize = 4;
 
-/// A limit suffices that is this many times what a step needed: later steps may need more, and some
-/// of the buffers grow with the limit.
-const ENOUGH_TIMES: f64 = 2.0;
+/// A limit suffices that is this many times what a step needed: later steps may need more, and the
+/// buffers grow with the limit, as does their number.
+const ENOUGH_TIMES: f64 = 3.0;
 /// Rows of both sides that are held at a time however wide they are: read, compressed, partitioned,
 /// as keys, in an output and in the one before.
 const WIDE_ROWS: usize = 20;

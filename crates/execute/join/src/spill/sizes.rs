@@ -40,12 +40,12 @@ impl Sizes {
     /// Sizes for an amount of memory and a number of probers, each of which has buffers like the
     /// build side's.
     pub(crate) fn of(limit: Option<usize>, probers: usize) -> Self {
-        let memory = limit.unwrap_or(usize::MAX);
-        let for_two = memory / (1 + probers) * 2;
+        // As if one of the two sides had one prober.
+        let memory = limit.unwrap_or(usize::MAX) / (1 + probers) * 2;
         let clamped =
             |share: usize, (least, most): (usize, usize)| (memory / share).clamp(least, most);
         Self {
-            bits: BITS.iter().find(|(least, _)| for_two >= *least).map_or(0, |(_, bits)| *bits),
+            bits: BITS.iter().find(|(least, _)| memory >= *least).map_or(0, |(_, bits)| *bits),
             batch_bytes: clamped(BATCH_SHARE, BATCH_BYTES),
             block_bytes: clamped(BLOCK_SHARE, BLOCK_BYTES),
         }
