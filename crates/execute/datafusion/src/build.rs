@@ -17,6 +17,7 @@ use workahead_join::{HashJoin, JoinTable, Side};
 use crate::dynamic_filter::BuildContribution;
 use crate::error::from_join;
 use crate::keys::KeyCollector;
+use crate::memory::Share;
 use crate::metrics::JoinMetrics;
 use crate::runtime_build_side::RuntimeBuildSide;
 use crate::translation::Translation;
@@ -68,6 +69,8 @@ pub(crate) struct Build {
     pub(crate) translation: Arc<Translation>,
     /// The join with this session's options and memory.
     pub(crate) join: HashJoin,
+    /// Its share of the memory, if it may spill.
+    pub(crate) share: Option<Arc<Share>>,
     /// Number of streams that will probe the table.
     pub(crate) probers: usize,
     /// Receives the keys, if a node reads the dynamic filter.
@@ -86,6 +89,11 @@ impl Build {
             contribution.start();
         }
         let (build_side, mut rows) = self.input.open().await?;
+        // Joins below it are built before its first batch comes.
+        let mut next = rows.next().await;
+        if let Some(share) = &self.share {
+            share.start();
+        }
         let mut side = self.join.with_build_side(build_side).build();
         let translation = Arc::clone(&self.translation);
         let (input, build_time) =
@@ -98,22 +106,28 @@ impl Build {
             }
             None => None,
         };
-        while let Some(batch) = rows.next().await {
+        while let Some(batch) = next {
             let batch = batch?;
-            let _timer = build_time.timer();
-            self.metrics.build_input_batches.add(1);
-            self.metrics.build_input_rows.add(batch.num_rows());
-            let batch = input.read(&batch)?;
-            if let Some(collector) = &mut collector {
-                collector.add(&batch)?;
+            {
+                let _timer = build_time.timer();
+                self.metrics.build_input_batches.add(1);
+                self.metrics.build_input_rows.add(batch.num_rows());
+                let batch = input.read(&batch)?;
+                if let Some(collector) = &mut collector {
+                    collector.add(&batch)?;
+                }
+                side.push(batch).map_err(from_join)?;
             }
-            side.push(batch).map_err(from_join)?;
+            next = rows.next().await;
         }
         // The input's own memory is not needed while the table is made.
         drop(rows);
         let _timer = build_time.timer();
         let table = side.finish().map_err(from_join)?;
         table.expect_probers(self.probers);
+        if let Some(share) = self.share {
+            share.end(table.spills());
+        }
         self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
         self.metrics.design.add(table.layout_choice().layout.name());

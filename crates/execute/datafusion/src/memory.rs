@@ -1,13 +1,15 @@
 //! DataFusion's memory pool and temporary directories, in the form that the join takes them.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use datafusion_common::error::Result;
 use datafusion_execution::TaskContext;
 use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool as EnginePool, MemoryReservation,
 };
+use parking_lot::Mutex;
 use workahead_join::{JoinError, MemoryError, MemoryPool, PagePool, SpillDirectory};
 
 use crate::error::from_join;
@@ -53,31 +55,115 @@ impl MemoryPool for Memory {
     }
 }
 
-/// The number of tables of one join, each with an equal share of the memory.
-///
-/// Partitions are joined independently and at the same time: the first to start would take all
-/// memory, and none can make room for another. In a task of a cluster there is one partition only.
+/// This fraction of a limit (a quarter) is left to other operators, above all to exchanges: they
+/// buffer batches, and DataFusion's block each other when two run short (apache/datafusion#24883).
+const OTHERS: usize = 4;
+
+/// A table whose build has not started is kept this fraction of an equal share (a half): enough to
+/// spill.
+const KEPT: usize = 2;
+
+/// One join's tables. Partitions are joined independently and at the same time, and their inputs
+/// are of like size: each has an equal part of what the join may have.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tables(Arc<AtomicUsize>);
+pub(crate) struct Tables(Arc<()>);
 
 impl Tables {
     /// The share of one more table.
-    pub(crate) fn share(&self, memory: Arc<Memory>) -> Arc<dyn MemoryPool> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Share { memory, tables: self.clone(), used: AtomicUsize::new(0) })
+    pub(crate) fn share(&self, memory: Arc<Memory>) -> Arc<Share> {
+        let (join, joins) = (self.clone(), Joins::of(&memory.pool));
+        let (used, stage) = (AtomicUsize::new(0), Mutex::new(Stage::Waiting));
+        let share = Arc::new(Share { memory, join, joins, used, stage, batches: OnceLock::new() });
+        share.joins.0.lock().push(Arc::downgrade(&share));
+        share
     }
 }
 
-/// This fraction of a limit (a quarter) is left to the exchanges that feed the join: they buffer
-/// batches, and DataFusion's block each other when two run short (apache/datafusion#24883).
-const EXCHANGE_SHARE: usize = 4;
+/// The tables of all joins in a pool.
+///
+/// Joins of a pipeline hold theirs at the same time: the first to be built would take all memory,
+/// and none can make room for another. All are known when a plan starts, before any is built.
+/// The first may have what it needs, but for a part that is kept for each of the others.
+#[derive(Debug, Default)]
+struct Joins(Mutex<Vec<Weak<Share>>>);
 
-/// One table's share: the limit divided by the current number of tables.
+impl Joins {
+    /// Those of a pool, which is known by its address while any of them exists.
+    fn of(pool: &Arc<dyn EnginePool>) -> Arc<Self> {
+        static POOLS: LazyLock<Mutex<HashMap<usize, Weak<Joins>>>> = LazyLock::new(Mutex::default);
+        let mut pools = POOLS.lock();
+        pools.retain(|_, joins| joins.strong_count() > 0);
+        let known = pools.entry(Arc::as_ptr(pool).cast::<()>().addr()).or_default();
+        known.upgrade().unwrap_or_else(|| {
+            let joins = Arc::default();
+            *known = Arc::downgrade(&joins);
+            joins
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// No row of the build side was read.
+    Waiting,
+    /// It is built, or spills: the sizes of its buffers go by this number of bytes, which no other
+    /// table is promised.
+    Promised(usize),
+    /// It is built, and all of it is in memory.
+    Built,
+}
+
+/// One table's share of the memory.
 #[derive(Debug)]
-struct Share {
+pub(crate) struct Share {
     memory: Arc<Memory>,
-    tables: Tables,
+    join: Tables,
+    joins: Arc<Joins>,
     used: AtomicUsize,
+    stage: Mutex<Stage>,
+    /// An equal share, when the build started.
+    batches: OnceLock<usize>,
+}
+
+impl Share {
+    /// The build starts.
+    pub(crate) fn start(&self) {
+        let Some(whole) = self.memory.limit() else { return };
+        let joins = self.joins.0.lock();
+        let equal = (whole - whole / OTHERS) / joins.len().max(1);
+        self.batches.get_or_init(|| equal);
+        let kept = equal / KEPT;
+        let (mut tables, mut of_joins, mut of_join, mut of_other_joins) = (0, 0, 0, 0);
+        for share in joins.iter().filter_map(Weak::upgrade) {
+            let used = share.used();
+            of_joins += used;
+            let promised = match *share.stage.lock() {
+                Stage::Waiting => kept,
+                Stage::Promised(bytes) => bytes,
+                Stage::Built => 0,
+            };
+            let claimed = promised.max(used);
+            match Arc::ptr_eq(&share.join.0, &self.join.0) {
+                true if std::ptr::eq(&*share, self) => tables += 1,
+                true => (tables, of_join) = (tables + 1, of_join + claimed),
+                false => of_other_joins += claimed,
+            }
+        }
+        let of_others = self.memory.used().saturating_sub(of_joins).max(whole / OTHERS);
+        let left = whole.saturating_sub(of_others).saturating_sub(of_other_joins);
+        let promised = (left / tables.max(1)).min(left.saturating_sub(of_join)).max(kept);
+        *self.stage.lock() = Stage::Promised(promised);
+    }
+
+    /// The table is built.
+    pub(crate) fn end(&self, spills: bool) {
+        let Some(equal) = self.share() else { return };
+        *self.stage.lock() = match spills {
+            // It may be promised most of the memory, and others come after it.
+            true => Stage::Promised(self.used().max(equal)),
+            false => Stage::Built,
+        };
+    }
 }
 
 impl MemoryPool for Share {
@@ -102,14 +188,25 @@ impl MemoryPool for Share {
     }
 
     fn limit(&self) -> Option<usize> {
-        let tables = self.tables.0.load(Ordering::Relaxed).max(1);
-        self.memory.limit().map(|bytes| (bytes - bytes / EXCHANGE_SHARE) / tables)
+        match *self.stage.lock() {
+            Stage::Promised(bytes) => Some(bytes),
+            Stage::Waiting | Stage::Built => self.memory.limit(),
+        }
+    }
+
+    fn total(&self) -> Option<usize> {
+        self.memory.limit()
+    }
+
+    fn share(&self) -> Option<usize> {
+        let equal = |whole: usize| (whole - whole / OTHERS) / self.joins.0.lock().len().max(1);
+        self.batches.get().copied().or_else(|| self.memory.limit().map(equal))
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.tables.0.fetch_sub(1, Ordering::Relaxed);
+        self.joins.0.lock().retain(|share| share.strong_count() > 0);
     }
 }
 
@@ -144,4 +241,87 @@ pub(crate) fn spill_directory(context: &TaskContext) -> Result<Option<Arc<SpillD
     // A session may be dropped before the rows of its last plan are read.
     let directory = SpillDirectory::with_owner(path, Some(left), Arc::clone(disk) as _);
     directory.map(Some).map_err(|error| from_join(JoinError::Spill(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_execution::memory_pool::GreedyMemoryPool;
+    use datafusion_execution::runtime_env::RuntimeEnvBuilder;
+
+    use super::*;
+
+    const POOL: usize = 64 << 10;
+
+    /// A session's pool, and shares of two joins: one of a single table, one of two.
+    fn shares() -> (Arc<dyn EnginePool>, [Arc<Share>; 3]) {
+        let pool: Arc<dyn EnginePool> = Arc::new(GreedyMemoryPool::new(POOL));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool));
+        let context = TaskContext::default().with_runtime(runtime.build_arc().unwrap());
+        let memory = || Memory::of(&context, "join".to_owned(), true);
+        let (single, double) = (Tables::default(), Tables::default());
+        let shares = [single.share(memory()), double.share(memory()), double.share(memory())];
+        (pool, shares)
+    }
+
+    const JOINS: usize = POOL - POOL / 4;
+    const KEPT_BYTES: usize = JOINS / 3 / 2;
+
+    #[test]
+    fn who_comes_first_leaves_a_part_for_each_of_the_others() {
+        let (pool, [single, first, second]) = shares();
+        single.start();
+        assert_eq!(single.limit(), Some(JOINS - 2 * KEPT_BYTES));
+        single.try_grow(JOINS - 2 * KEPT_BYTES).unwrap();
+        let error = single.try_grow(1).unwrap_err();
+        assert_eq!((error.used, error.limit), (JOINS - 2 * KEPT_BYTES, JOINS - 2 * KEPT_BYTES));
+        for share in [&first, &second] {
+            share.start();
+            assert_eq!(share.limit(), Some(KEPT_BYTES));
+        }
+        assert_eq!(pool.reserved(), single.used());
+    }
+
+    #[test]
+    fn partitions_of_a_join_have_equal_parts() {
+        let (_pool, [single, first, second]) = shares();
+        for share in [&first, &second] {
+            share.start();
+            assert_eq!(share.limit(), Some((JOINS - KEPT_BYTES) / 2));
+        }
+        single.start();
+        assert_eq!(single.limit(), Some(KEPT_BYTES));
+        let shares = [single, first, second].map(|share| (share.share(), share.total()));
+        assert_eq!(shares, [(Some(JOINS / 3), Some(POOL)); 3]);
+    }
+
+    #[test]
+    fn a_built_table_leaves_what_it_does_not_need() {
+        let (pool, [single, first, second]) = shares();
+        single.start();
+        single.try_grow(100).unwrap();
+        single.end(false);
+        first.start();
+        assert_eq!(first.limit(), Some((JOINS - 100) / 2));
+        // What spills keeps an equal share.
+        first.end(true);
+        second.start();
+        let left = JOINS - 100 - JOINS / 3;
+        assert_eq!(second.limit(), Some(left.min((JOINS - 100) / 2)));
+        drop((first, second));
+        single.shrink(100);
+        assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn what_other_operators_hold_counts_against_their_quarter_first() {
+        let (pool, [single, first, second]) = shares();
+        drop((first, second));
+        let other = MemoryConsumer::new("sort").register(&pool);
+        other.try_grow(POOL / 8).unwrap();
+        single.start();
+        assert_eq!(single.limit(), Some(JOINS));
+        other.try_grow(POOL / 4).unwrap();
+        single.start();
+        assert_eq!(single.limit(), Some(POOL - POOL / 8 - POOL / 4));
+    }
 }

@@ -31,7 +31,7 @@ use workahead_join::{HashJoin, MemoryPool, limited_batch_rows};
 use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
 use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
-use crate::memory::{Memory, Tables, page_pool, spill_directory};
+use crate::memory::{Memory, Share, Tables, page_pool, spill_directory};
 use crate::metrics::{JoinMetrics, NameMetric};
 use crate::options::{BuildSideSelection, JoinOptions};
 use crate::plan::{as_hash_join, with_inputs};
@@ -259,16 +259,19 @@ impl WorkaheadJoinExec {
         translation: &Translation,
         name: String,
         context: &TaskContext,
-    ) -> Result<HashJoin> {
+    ) -> Result<(HashJoin, Option<Arc<Share>>)> {
         let config = context.session_config().options();
         let directory = spill_directory(context)?;
         let memory = Memory::of(context, name, directory.is_some());
         // With a share, a join that can't spill would only fail earlier.
-        let memory: Arc<dyn MemoryPool> =
-            if directory.is_some() { self.tables.share(memory) } else { memory };
+        let share = directory.as_ref().map(|_| self.tables.share(Arc::clone(&memory)));
+        let memory: Arc<dyn MemoryPool> = match &share {
+            Some(share) => Arc::clone(share) as _,
+            None => memory,
+        };
         let rows = usize::from(config.execution.batch_size).min(1 << 31);
-        let rows = match (&directory, memory.limit()) {
-            (Some(_), Some(limit)) => rows.min(limited_batch_rows(limit)),
+        let rows = match (&directory, memory.share()) {
+            (Some(_), Some(share)) => rows.min(limited_batch_rows(share)),
             _ => rows,
         };
         let join = translation.join.clone();
@@ -286,10 +289,11 @@ impl WorkaheadJoinExec {
             Some(directory) => join.with_spill(directory),
             None => join,
         };
-        Ok(match self.plan.right().output_ordering() {
+        let join = match self.plan.right().output_ordering() {
             Some(_) => join.with_kept_order(),
             None => join,
-        })
+        };
+        Ok((join, share))
     }
 
     /// Starts the build of a partition's table, or of the one for all partitions.
@@ -301,10 +305,12 @@ impl WorkaheadJoinExec {
         let filter = of.dynamic_filter;
         let contribution =
             filter.map(|filter| BuildContribution::new(Arc::clone(filter), of.build));
+        let (join, share) = self.join(of.translation, name, of.context)?;
         let build = Build {
             input,
             translation: Arc::clone(of.translation),
-            join: self.join(of.translation, name, of.context)?,
+            join,
+            share,
             probers: self.probers(),
             contribution,
             metrics: of.metrics.clone(),

@@ -29,7 +29,7 @@ const ROWS_MIN: usize = 1024;
 const ROWS_MAX: usize = 16 << 10;
 
 /// Bytes of the limit for each row of a batch: see [`limited_batch_rows`].
-const LIMITED_ROW_BYTES: usize = 4 << 10;
+const LIMITED_ROW_BYTES: usize = 16 << 10;
 
 /// Bytes of a batch in progress: at most, however much memory there is (an array of texts has
 /// offsets of 32 bits, and nothing is gained by more), and at least, however little.
@@ -77,7 +77,7 @@ fn bytes_of(data_type: &DataType) -> usize {
     }
 }
 
-/// Rows of input and output batches under a memory limit: one for each 4 KiB of it, at least 1024,
+/// Rows of input and output batches under a memory limit: one for each 16 KiB of it, at least 1024,
 /// at most 16384. The memory reserved for outputs depends on it.
 #[must_use]
 pub fn limited_batch_rows(limit: usize) -> usize {

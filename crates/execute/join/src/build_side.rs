@@ -14,6 +14,7 @@ use crate::batch::pieces_within;
 use crate::builder::{Builder, ROWS_MAX};
 use crate::context::Context;
 use crate::decision::Decision;
+use crate::join_type::SideOutput;
 use crate::memory_estimate::{ProbeBatchSize, RowSize};
 use crate::row_bytes::WidestValues;
 use crate::spill::{Level, Partitioner, Partitions, Runs, Sizes};
@@ -217,7 +218,7 @@ impl BuildSide {
         if self.level.is_top() {
             self.context.null_aware_state.set_build(self.rows, self.nulls);
         }
-        let decision = self.reserve_table()?;
+        let reserved = self.reserve_table()?;
         let Self { spec, context, level, sizes, state, reserve, .. } = self;
         let (probe_batch_size, rows, build_time, widest) =
             (self.probe_batch_size, self.rows, self.build_time, self.widest.row_bytes());
@@ -227,8 +228,8 @@ impl BuildSide {
         let table = match state {
             State::InMemory(builder) => {
                 drop(reserve);
-                let room = context.reservation();
-                let decision = decision.unwrap_or_else(|| builder.decide());
+                let (decision, room) =
+                    reserved.unwrap_or_else(|| (builder.decide(), context.reservation()));
                 let built = builder.finish(decision, null_aware_state);
                 let in_memory = built.map_err(|error| context.named(error))?;
                 JoinTable::new(in_memory, context, room, rows)
@@ -242,7 +243,7 @@ impl BuildSide {
                     // A piece's rows, and the full keys of them.
                     + 2 * (piece_rows * row.average).min(piece_bytes).max(row.widest)
                     + sizes.files_bytes();
-                let spare = sizes.spare_bytes(context.pool.limit());
+                let spare = sizes.spare_bytes(context.pool.share());
                 let schema = (level.is_top() && spec.is_ordered()).then(|| spec.schema());
                 // Probers with final phases of their own join pairs while others still probe: each
                 // has a share of the memory, and nothing is shared but the files.
@@ -275,16 +276,25 @@ impl BuildSide {
         Ok(table.with_build_time(build_time + start.elapsed()))
     }
 
-    /// Reserves memory for a table of all rows and returns the decision on it, or partitions the
-    /// build side.
-    fn reserve_table(&mut self) -> Result<Option<Decision>, JoinError> {
+    /// The size of the pieces that probe batches are cut to.
+    fn probe_piece_size(&self) -> ProbeBatchSize {
+        let ProbeBatchSize { rows, row } = self.probe_batch_size;
+        let whole = self.spec.output_rules().probe == SideOutput::Tracked;
+        let most = || self.context.piece_rows_of(row.average, self.spec.probers);
+        ProbeBatchSize { rows: if whole { rows } else { rows.min(most()) }, row }
+    }
+
+    /// Reserves memory for a table of all rows and its probers, and returns the decision on it and
+    /// the probers' part, or partitions the build side.
+    fn reserve_table(&mut self) -> Result<Option<(Decision, Reservation)>, JoinError> {
+        let piece = self.probe_piece_size();
         let State::InMemory(builder) = &mut self.state else { return Ok(None) };
         let mut decision = builder.decide();
         let estimate = builder.estimate(&decision);
         if self.context.spill.is_none() {
             builder.reserve(estimate).map_err(|short| self.context.short(short))?;
             builder.reserve_partitioned_build(&mut decision);
-            return Ok(Some(decision));
+            return Ok(Some((decision, self.context.reservation())));
         }
         let probers = if self.level.is_top() { self.spec.probers } else { 1 };
         let room = match self.context.pool.limit() {
@@ -292,16 +302,16 @@ impl BuildSide {
                 let widest = self.widest.row_bytes();
                 let build_row = RowSize { average: builder.row_bytes(), widest };
                 let output = self.context.output_size(&self.spec);
-                probers * self.probe_batch_size.bytes(output, build_row)
+                probers * piece.bytes(output, build_row)
             }
             None => 0,
         };
         let reserved = self.reserve.bytes();
         self.reserve.free();
         if builder.reserve(estimate + room).is_ok() {
-            builder.release(room);
+            let room = builder.split_off(room);
             builder.reserve_partitioned_build(&mut decision);
-            return Ok(Some(decision));
+            return Ok(Some((decision, room)));
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
         self.start_partitioning()?;

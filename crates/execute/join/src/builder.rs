@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
-use workahead_walks::bucket::{Load, Partitions, Table};
+use workahead_walks::bucket::{Partitions, Table};
 use workahead_walks::walk::Row;
 
 use crate::chunks::Chunks;
@@ -144,7 +144,7 @@ impl Builder {
             _ => None,
         };
         let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
-        let entries = MemoryEstimate { keyed, distinct, ..MemoryEstimate::default() }.entries();
+        let entries = MemoryEstimate::entries_of(keyed, distinct);
         let layout = self.spec.choose_table_layout(entries, span.map(|span| span.width));
         Decision { kind, span, keyed, distinct, entries, layout, partitioned: false }
     }
@@ -246,6 +246,7 @@ impl Builder {
             key_bytes,
             widest_bytes: widest(self.batches()),
             table_bytes: decision.dense_bytes().unwrap_or(0),
+            load: self.spec.load(),
             batch_rows: self.batch_rows,
             match_bitmap: self.spec.output_rules().build != SideOutput::Never,
         };
@@ -266,7 +267,7 @@ impl Builder {
             // charged too.
             Some(dense) => (Some(dense), 2 * repeats),
             None => {
-                let table = Table::bytes_for(decision.entries, Load::HALF);
+                let table = Table::bytes_for(decision.entries, self.spec.load());
                 (table, repeats + Partitions::row_bytes(decision.keyed))
             }
         };
@@ -289,9 +290,9 @@ impl Builder {
         self.memory.absorb(memory);
     }
 
-    /// Releases memory that is not needed.
-    pub(crate) fn release(&mut self, bytes: usize) {
-        self.memory.shrink(bytes);
+    /// Splits off memory that it doesn't need.
+    pub(crate) fn split_off(&mut self, bytes: usize) -> Reservation {
+        self.memory.split(bytes)
     }
 
     /// Builds the table. The memory for it is charged before.
@@ -318,6 +319,7 @@ impl Builder {
         let column = TablePayload::column(&self.spec).filter(|_| store.is_none());
         let options = BuildOptions {
             entries: decision.entries,
+            load: self.spec.load(),
             threads: if decision.partitioned { self.spec.probers } else { 1 },
             pages,
             partition_bytes: decision.partitioned.then(|| self.partition_bytes()),

@@ -31,8 +31,8 @@ const WIDE_ROWS: usize = 20;
 pub(crate) struct Context {
     /// Records the peak, within the caller's pool.
     pub(crate) pool: Arc<Pool>,
-    /// The limit of the whole join.
-    limit: Option<usize>,
+    /// The limit that errors name.
+    total: Option<usize>,
     /// What each of the probers may hold at a time of rows as wide as the widest so far.
     wide_bytes: Arc<AtomicUsize>,
     probers: usize,
@@ -46,7 +46,7 @@ impl Context {
     pub(crate) fn new(spec: &JoinSpec) -> Self {
         Self {
             pool: Pool::within(spec.memory.clone(), usize::MAX),
-            limit: spec.memory.limit(),
+            total: spec.memory.total(),
             wide_bytes: Arc::default(),
             probers: spec.probers,
             spill: spec.spill.clone(),
@@ -82,20 +82,30 @@ impl Context {
     /// Rows of a batch processed at a time, so that the results of all threads fit beside
     /// everything else in memory. All rows if memory is unlimited.
     pub(crate) fn piece_rows(&self, batch: &RecordBatch, threads: usize) -> usize {
-        let Some(limit) = self.pool.limit() else { return usize::MAX };
-        let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
-        (limit / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes))
+        match self.pool.share() {
+            Some(_) => {
+                let row_bytes = sliced_bytes(batch).div_ceil(batch.num_rows().max(1));
+                self.piece_rows_of(row_bytes, threads)
+            }
+            None => usize::MAX,
+        }
+    }
+
+    /// The same by the bytes of a row.
+    pub(crate) fn piece_rows_of(&self, row_bytes: usize, threads: usize) -> usize {
+        let Some(share) = self.pool.share() else { return usize::MAX };
+        (share / PIECE_SHARE / threads / (ROW_BYTES + ROW_TIMES * row_bytes))
             .max(rows_min(row_bytes))
     }
 
     /// Most bytes of such a piece, unless it is one row: the average misleads if some are wide.
     pub(crate) fn piece_bytes(&self, threads: usize) -> usize {
-        batch_bytes_max(self.pool.limit(), threads) / ROW_TIMES
+        batch_bytes_max(self.pool.share(), threads) / ROW_TIMES
     }
 
     /// The size of output batches.
     pub(crate) fn output_size(&self, spec: &JoinSpec) -> OutputSize {
-        let bytes_max = batch_bytes_max(self.pool.limit(), spec.probers);
+        let bytes_max = batch_bytes_max(self.pool.share(), spec.probers);
         OutputSize { rows: spec.batch_rows, bytes_max }
     }
 
@@ -126,7 +136,7 @@ impl Context {
     pub(crate) fn short(&self, MemoryError { wanted, used, limit }: MemoryError) -> JoinError {
         match self.spill {
             Some(_) => {
-                let (share, limit) = (limit.max(1), self.limit.unwrap_or(limit));
+                let (share, limit) = (limit.max(1), self.total.unwrap_or(limit));
                 let share_enough = used.saturating_add(wanted) as f64 * ENOUGH_TIMES;
                 let enough = (limit as f64 * share_enough / share as f64) as usize;
                 let wide_bytes = self.wide_bytes.load(Ordering::Relaxed);

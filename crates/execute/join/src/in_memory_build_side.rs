@@ -101,7 +101,7 @@ impl InMemoryBuildSide {
             _ => None,
         };
         let payload_bytes = data.chunks.bytes();
-        let batch_bytes_max = batch_bytes_max(memory.pool().limit(), spec.probers);
+        let batch_bytes_max = batch_bytes_max(memory.pool().share(), spec.probers);
         Self {
             spec,
             data,

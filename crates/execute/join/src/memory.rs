@@ -46,8 +46,18 @@ pub trait MemoryPool: Debug + Send + Sync {
     /// Bytes in use.
     fn used(&self) -> usize;
 
-    /// The limit, if there is one.
+    /// The limit, if there is one. It may change while others use the same memory.
     fn limit(&self) -> Option<usize>;
+
+    /// The limit that errors name: of all that use the same memory.
+    fn total(&self) -> Option<usize> {
+        self.limit()
+    }
+
+    /// The part of the limit that batches and buffers are sized by; it hardly changes.
+    fn share(&self) -> Option<usize> {
+        self.limit()
+    }
 }
 
 /// A memory pool with a limit.
@@ -80,6 +90,12 @@ impl Pool {
 
     fn new(parent: Option<Arc<dyn MemoryPool>>, limit: usize) -> Arc<Self> {
         Arc::new(Self { parent, limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
+    }
+
+    /// Its own limit or the parent's, if there is any.
+    fn least(&self, parent: Option<usize>) -> Option<usize> {
+        let own = (self.limit < usize::MAX).then_some(self.limit);
+        [own, parent].into_iter().flatten().min()
     }
 
     /// Peak of the bytes in use.
@@ -120,9 +136,15 @@ impl MemoryPool for Pool {
     }
 
     fn limit(&self) -> Option<usize> {
-        let parent = self.parent.as_ref().and_then(|parent| parent.limit());
-        let own = (self.limit < usize::MAX).then_some(self.limit);
-        [own, parent].into_iter().flatten().min()
+        self.least(self.parent.as_ref().and_then(|parent| parent.limit()))
+    }
+
+    fn total(&self) -> Option<usize> {
+        self.least(self.parent.as_ref().and_then(|parent| parent.total()))
+    }
+
+    fn share(&self) -> Option<usize> {
+        self.least(self.parent.as_ref().and_then(|parent| parent.share()))
     }
 }
 
@@ -157,6 +179,10 @@ impl Reservation {
     /// # Errors
     /// If the limit would be exceeded; then nothing has changed.
     pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryError> {
+        if bytes == 0 {
+            // A limit may have fallen below what is in use.
+            return Ok(());
+        }
         self.pool.try_grow(bytes)?;
         self.bytes += bytes;
         Ok(())

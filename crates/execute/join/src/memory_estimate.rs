@@ -63,7 +63,7 @@ impl ProbeBatchSize {
 }
 
 /// The sizes that determine the memory.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryEstimate {
     /// Rows with a key, and all rows.
     pub(crate) keyed: usize,
@@ -78,6 +78,8 @@ pub(crate) struct MemoryEstimate {
     pub(crate) batch_rows: usize,
     /// Bytes of the table, unless it has buckets.
     pub(crate) table_bytes: usize,
+    /// How full buckets may get.
+    pub(crate) load: Load,
     /// Whether there is a match bitmap for build rows.
     pub(crate) match_bitmap: bool,
 }
@@ -86,14 +88,19 @@ impl MemoryEstimate {
     /// Entries that the table has room for: the estimate plus its error, at most the number of
     /// rows.
     pub(crate) fn entries(&self) -> usize {
-        self.keyed.min(self.distinct + self.distinct / 10)
+        Self::entries_of(self.keyed, self.distinct)
+    }
+
+    /// The same for a number of rows with a key and an estimate of the distinct ones.
+    pub(crate) fn entries_of(keyed: usize, distinct: usize) -> usize {
+        keyed.min(distinct + distinct / 10)
     }
 
     /// The peak.
     pub(crate) fn bytes(&self) -> usize {
         let full_keys = self.key_bytes;
         let keys = if full_keys > 0 { self.keyed * WORD_BYTES } else { 0 };
-        let table = Table::bytes_for(self.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
+        let table = Table::bytes_for(self.entries(), self.load).unwrap_or(usize::MAX / 2);
         let table = table.max(self.table_bytes);
         let rows = self.keyed * ROW_BYTES;
         // A bit for each row, one for each duplicate list, and both again for the unmatched build

@@ -1,6 +1,6 @@
 //! The plan of a join, before it runs: for `--explain` and for planners.
 
-use workahead_walks::bucket::{Load, Table};
+use workahead_walks::bucket::Table;
 use workahead_walks::perfect_hash;
 
 use crate::batch::batch_bytes_max;
@@ -77,6 +77,7 @@ impl JoinSpec {
             key_bytes: rows * key_bytes,
             widest_bytes: payload_bytes / columns,
             table_bytes: 0,
+            load: self.load(),
             batch_rows: PROBE_BATCH_ROWS,
             match_bitmap: self.output_rules().build != SideOutput::Never,
         };
@@ -87,11 +88,12 @@ impl JoinSpec {
         }
         let dense = span.filter(|_| planned.layout == TableLayout::Dense);
         let dense = dense.and_then(perfect_hash::Table::bytes_for);
-        let buckets = || Table::bytes_for(estimate.entries(), Load::HALF).unwrap_or(usize::MAX / 2);
+        let buckets =
+            || Table::bytes_for(estimate.entries(), self.load()).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
         estimate.table_bytes = dense.unwrap_or(0);
         let row = RowSize { average: row_bytes, widest: 0 };
-        let bytes_max = batch_bytes_max(self.memory.limit(), self.probers);
+        let bytes_max = batch_bytes_max(self.memory.share(), self.probers);
         let output = OutputSize { rows: self.batch_rows, bytes_max };
         let prober = ProbeBatchSize { rows: PROBE_BATCH_ROWS, row }.bytes(output, row);
         let peak_bytes = payload_bytes + estimate.bytes() + self.probers * prober;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 use workahead_machine::pages::Supply;
+use workahead_walks::bucket::Load;
 
 use crate::join_type::{OutputRules, SideOutput};
 use crate::keys::{EncodingKind, KeyEncoding, Reader};
 use crate::output_columns::{ColumnSource, OutputColumns, with_numbers};
+use crate::table_layout::table_load;
 use crate::{Caches, Filter, JoinError, JoinType, LayoutChoice, MemoryPool, Side, TableLayout};
 use crate::{SpillDirectory, StopCheck};
 
@@ -187,5 +189,10 @@ impl JoinSpec {
     /// The table layout for a number of distinct keys, and their range unless they are hashed.
     pub(crate) fn choose_table_layout(&self, entries: usize, span: Option<u64>) -> LayoutChoice {
         self.table_layout.choose(entries, span, self.memory.limit().is_some())
+    }
+
+    /// How full the table may get.
+    pub(crate) fn load(&self) -> Load {
+        table_load(self.memory.limit().is_some())
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct KeyedRows<'a> {
 pub(crate) struct BuildOptions<'a> {
     /// Estimated distinct keys.
     pub(crate) entries: usize,
+    /// How full buckets may get.
+    pub(crate) load: Load,
     pub(crate) threads: usize,
     pub(crate) pages: &'a Supply,
     /// Bytes of a partition of the table, for a partitioned build.
@@ -97,7 +99,7 @@ impl KeyedRows<'_> {
             let entries = if encoding.salt.is_none() { options.entries } else { self.rows };
             let built = match options.partition_bytes {
                 Some(bytes) => self.build_partitioned(
-                    Partitions::of(entries, Load::HALF, bytes)?,
+                    Partitions::of(entries, options.load, bytes)?,
                     options,
                     encoding,
                 ),
@@ -120,7 +122,7 @@ impl KeyedRows<'_> {
         options: &BuildOptions<'_>,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
-        let table = Table::for_entries(entries, Load::HALF, options.pages.clone())?;
+        let table = Table::for_entries(entries, options.load, options.pages.clone())?;
         let mut repeats = Repeats::of(self.rows);
         let pieces = self.pieces(options);
         let table = self.fold(&pieces, encoding, table, |table, piece, keys| {

@@ -53,6 +53,14 @@ const REQUESTED_RATIO_MAX: usize = 16;
 /// The reason for buckets if keys are hashed.
 pub(crate) const NO_INTEGERS: &str = "the keys are not integers";
 
+const LIMITED_LOAD: Load = Load::percent(75).unwrap();
+
+/// How full a table may get: where memory is limited, one of two thirds the size is worth a quarter
+/// more lines for each look-up.
+pub(crate) fn table_load(limited: bool) -> Load {
+    if limited { LIMITED_LOAD } else { Load::HALF }
+}
+
 impl TableLayout {
     /// All layouts, [`Auto`](Self::Auto) first.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
@@ -75,7 +83,7 @@ impl TableLayout {
     /// The layout for a number of distinct keys, and their range if they are integers. With limited
     /// memory, no layout is larger than buckets.
     pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> LayoutChoice {
-        let buckets = bucket::Table::bytes_for(entries, Load::HALF).unwrap_or(usize::MAX);
+        let buckets = bucket::Table::bytes_for(entries, table_load(limited)).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => {
                 return LayoutChoice { layout: self, why: "as requested".into() };
@@ -190,7 +198,7 @@ mod tests {
     fn no_table_is_larger_than_buckets_where_memory_is_limited() {
         for design in [TableLayout::Auto, TableLayout::Dense] {
             let of = |span| design.choose(1_000_000, Some(span), true).layout;
-            assert_eq!((of(3_900_000), of(5_000_000)), (TableLayout::Dense, TableLayout::Buckets));
+            assert_eq!((of(2_600_000), of(3_000_000)), (TableLayout::Dense, TableLayout::Buckets));
         }
     }
 

@@ -14,7 +14,8 @@ use crate::distinct::Distinct;
 use crate::join_type::SideOutput;
 use crate::memory::ChargedBatches;
 use crate::memory_estimate::{MemoryEstimate, sliced_bytes, widest};
-use crate::{JoinError, JoinSpec, Reservation, SpillDirectory};
+use crate::table_layout::table_load;
+use crate::{JoinError, JoinSpec, MemoryPool, Reservation, SpillDirectory};
 
 /// A partition with more than this percentage of the rows is not partitioned again: most of its
 /// rows have one key.
@@ -122,9 +123,15 @@ impl Partitions {
     /// Estimates the memory for a table of the in-memory partitions.
     fn estimate(&self) -> MemoryEstimate {
         let mut estimate = MemoryEstimate {
+            keyed: 0,
+            rows: 0,
+            distinct: 0,
+            key_bytes: 0,
+            widest_bytes: 0,
+            table_bytes: 0,
+            load: table_load(self.context.pool.limit().is_some()),
             batch_rows: self.batch_rows,
             match_bitmap: self.match_bitmap,
-            ..MemoryEstimate::default()
         };
         let in_memory = || self.buffers.iter().filter(|buffer| !buffer.is_spilled());
         for (at, buffer) in

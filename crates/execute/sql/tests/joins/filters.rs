@@ -79,7 +79,7 @@ async fn a_scan_skips_row_groups_as_with_stock() {
         assert!(ours.2.contains("DynamicFilter [ k@0 >= 1200 AND k@0 <= 1250"), "{}", ours.2);
         // Without the filter every row of the big table would be read. A scan in a task of its own
         // may be some row groups ahead of the filter, of ours as of stock's.
-        assert!(ours.1 < 10_000, "ours read {}, stock {}", ours.1, stock.1);
+        assert!(ours.1 < 20_000, "ours read {}, stock {}", ours.1, stock.1);
     }
 }
 

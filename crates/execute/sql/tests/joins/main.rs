@@ -5,6 +5,7 @@ mod filters;
 mod lifecycle;
 mod plans;
 mod runtime_build_side;
+mod sharing;
 mod sideways;
 mod spilling;
 mod types;

@@ -68,6 +68,13 @@ pub(crate) struct Outcomes {
     pub(crate) spilled: usize,
 }
 
+/// Those of `WORKAHEAD_TPCDS_QUERIES`, while one works on some; else all.
+fn numbers() -> Vec<usize> {
+    let wanted = std::env::var("WORKAHEAD_TPCDS_QUERIES").ok();
+    let number = |text: &str| text.parse().expect("WORKAHEAD_TPCDS_QUERIES lists numbers: 4,11");
+    wanted.map_or((1..=QUERIES).collect(), |list| list.split(',').map(number).collect())
+}
+
 impl Arm {
     /// Runs all queries, whatever becomes of any.
     pub(crate) fn run(self, data: &Data) -> Outcomes {
@@ -79,7 +86,7 @@ impl Arm {
             .expect("threads");
         let context = runtime.block_on(self.session(data));
         let mut outcomes = Outcomes::of(self);
-        for number in 1..=QUERIES {
+        for number in numbers() {
             outcomes.add(&runtime, &context, (data, number));
         }
         // Shown where a test fails.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! In a pool, a query may fail for want of memory where DataFusion's own joins fail too; where
-//! they pass, ours have to, and no answer may be wrong. `WORKAHEAD_TPCDS` lists the scales.
+//! they pass, ours have to, and no answer may be wrong. `WORKAHEAD_TPCDS` lists the scales,
+//! `WORKAHEAD_TPCDS_QUERIES` some of the queries.
 
 #[path = "../answer/mod.rs"]
 mod answer;

@@ -7,6 +7,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use proptest::prelude::*;
 use workahead_machine::pages::Pages;
+use workahead_walks::bucket::Load;
 use workahead_walks::random::Random;
 
 use super::*;
@@ -53,6 +54,7 @@ fn built(
         KeyedRows { batches, reader: join.keys(Side::Left), read_keys: None, rows, stop: &stop };
     let pages = Pages::Small.into();
     let options = BuildOptions {
+        load: Load::HALF,
         entries,
         threads,
         pages: &pages,
