@@ -1,9 +1,10 @@
 //! Directories that only their owner writes to.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::atomic_file::own_user;
 
@@ -12,6 +13,8 @@ const WRITABLE: u32 = 0o022;
 /// Others may not remove or rename what is not theirs.
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
+/// As the kernel has it.
+const LINKS_MAX: u32 = 40;
 
 /// Makes a directory, and those above it, for its owner alone. One that is there must be the
 /// process's own, and nobody else may write to it, nor put another one in its place.
@@ -36,35 +39,75 @@ pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     if fs::metadata(&path)?.mode() & WRITABLE != 0 {
         return refused("others can write to it: `chmod go-w` it, or name another one");
     }
-    check_up_from(path.parent().unwrap_or(&path))
+    check_up_from(&path)
 }
 
-/// The owner of a directory or of one above it, as it is named or where a link leads, can put
-/// another one in its place; so can all who may write there.
+/// The owner of a directory, of one above it, or of a link on the way to it can put another one in
+/// its place; so can all who may write there.
 fn check_up_from(directory: &Path) -> io::Result<()> {
-    let own = own_user();
-    for path in [directory, &fs::canonicalize(directory)?] {
-        for above in path.ancestors() {
-            let (link, above_it) = (fs::symlink_metadata(above)?.uid(), fs::metadata(above)?);
-            if ![link, above_it.uid()].iter().all(|user| [own, ROOT].contains(user)) {
-                return refused(format!(
-                    "`{}` above it belongs to another user: name another one",
-                    above.display()
-                ));
-            }
-            if above_it.mode() & WRITABLE != 0 && above_it.mode() & STICKY == 0 {
-                return refused(format!(
-                    "others can write to `{0}` above it: `chmod go-w {0}`, or name another one",
-                    above.display()
-                ));
-            }
+    let mut place = PathBuf::from("/");
+    check(&place)?;
+    let mut left: Vec<OsString> = names_backwards(directory);
+    let mut links = 0;
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            place.pop();
+            continue;
         }
+        let next = place.join(&name);
+        if !check(&next)? {
+            place = next;
+            continue;
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return refused(format!("too many links on the way to `{}`", directory.display()));
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            place = PathBuf::from("/");
+        }
+        left.extend(names_backwards(&target));
     }
     Ok(())
 }
 
+/// The names in a path, the last one first.
+fn names_backwards(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|component| match component {
+        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
+        _ => None,
+    });
+    names.rev().collect()
+}
+
+/// Whether a path without links before its last name is one; refuses what others may replace.
+fn check(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    if ![own_user(), ROOT].contains(&metadata.uid()) {
+        return Err(refusal(format!(
+            "`{}` above it belongs to another user: name another one",
+            path.display()
+        )));
+    }
+    if metadata.is_symlink() {
+        return Ok(true);
+    }
+    if metadata.mode() & WRITABLE != 0 && metadata.mode() & STICKY == 0 {
+        return Err(refusal(format!(
+            "others can write to `{0}` above it: `chmod go-w {0}`, or name another one",
+            path.display()
+        )));
+    }
+    Ok(false)
+}
+
+fn refusal(says: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, says.into())
+}
+
 fn refused(says: impl Into<String>) -> io::Result<()> {
-    Err(io::Error::new(ErrorKind::PermissionDenied, says.into()))
+    Err(refusal(says))
 }
 
 #[cfg(test)]
@@ -90,6 +133,19 @@ mod tests {
     }
 
     #[test]
+    fn links_of_ours_are_followed_but_not_in_circles() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("a/b")).unwrap();
+        for (link, target) in [("up", "a/b/.."), ("to", "up/b"), ("round", "round")] {
+            std::os::unix::fs::symlink(target, at(link)).unwrap();
+        }
+        make(&at("to/ours"), 0o700).unwrap();
+        assert!(at("a/b/ours").is_dir());
+        assert!(make(&at("round/ours"), 0o700).is_err());
+    }
+
+    #[test]
     fn another_users_directory_is_refused() {
         // Only root can make one.
         let directory = tempfile::tempdir().unwrap();
@@ -106,6 +162,13 @@ mod tests {
             std::os::unix::fs::symlink(directory.path(), &link).unwrap();
             std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
             assert!(make(&link.join("ours"), 0o700).is_err());
+            // A link of ours to one of theirs to a place of ours.
+            let way = directory.path().join("way");
+            std::os::unix::fs::symlink("link/there", &way).unwrap();
+            fs::create_dir(directory.path().join("there")).unwrap();
+            let says = make(&way.join("ours"), 0o700).unwrap_err().to_string();
+            assert!(says.contains("link` above it belongs to another user"), "{says}");
+            assert!(make(&way, 0o700).is_err());
         }
     }
 }

@@ -26,8 +26,11 @@ const COLUMNS_MAX: usize = 1 << 16;
 
 /// The refusal of a record.
 pub(super) fn too_long(bytes_max: usize) -> io::Error {
-    let most = bytes_max >> 20;
-    let says = format!("a record is longer than {most} MiB: raise --max-record if it is meant");
+    let most = match bytes_max >> 20 {
+        0 => format!("{bytes_max} bytes"),
+        most => format!("{most} MiB"),
+    };
+    let says = format!("a record is longer than {most}: raise --max-record if it is meant");
     io::Error::new(ErrorKind::InvalidData, says)
 }
 
