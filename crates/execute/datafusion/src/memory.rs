@@ -63,6 +63,13 @@ const OTHERS: usize = 4;
 /// spill.
 const KEPT: usize = 2;
 
+/// Of what is left, a build takes this fraction (a half) while others wait: several may run at a
+/// time.
+const TAKEN: usize = 2;
+
+/// A build may have this fraction of the pool (a 64th) in any case: with less it can't even spill.
+const LEAST: usize = 64;
+
 /// One join's tables. Partitions are joined independently and at the same time, and their inputs
 /// are of like size: each has an equal part of what the join may have.
 #[derive(Debug, Clone, Default)]
@@ -134,16 +141,21 @@ impl Share {
         self.batches.get_or_init(|| equal);
         let kept = equal / KEPT;
         let (mut tables, mut of_joins, mut of_join, mut of_other_joins) = (0, 0, 0, 0);
+        let mut others_wait = false;
         for share in joins.iter().filter_map(Weak::upgrade) {
             let used = share.used();
             of_joins += used;
+            let own = Arc::ptr_eq(&share.join.0, &self.join.0);
             let promised = match *share.stage.lock() {
-                Stage::Waiting => kept,
+                Stage::Waiting => {
+                    others_wait |= !own;
+                    kept
+                }
                 Stage::Promised(bytes) => bytes,
                 Stage::Built => 0,
             };
             let claimed = promised.max(used);
-            match Arc::ptr_eq(&share.join.0, &self.join.0) {
+            match own {
                 true if std::ptr::eq(&*share, self) => tables += 1,
                 true => (tables, of_join) = (tables + 1, of_join + claimed),
                 false => of_other_joins += claimed,
@@ -151,7 +163,9 @@ impl Share {
         }
         let of_others = self.memory.used().saturating_sub(of_joins).max(whole / OTHERS);
         let left = whole.saturating_sub(of_others).saturating_sub(of_other_joins);
-        let promised = (left / tables.max(1)).min(left.saturating_sub(of_join)).max(kept);
+        let taken = if others_wait { left / TAKEN } else { left };
+        let promised = (taken / tables.max(1)).min(left.saturating_sub(of_join));
+        let promised = promised.max(kept).max(whole / LEAST);
         *self.stage.lock() = Stage::Promised(promised);
     }
 
@@ -270,13 +284,14 @@ mod tests {
     fn who_comes_first_leaves_a_part_for_each_of_the_others() {
         let (pool, [single, first, second]) = shares();
         single.start();
-        assert_eq!(single.limit(), Some(JOINS - 2 * KEPT_BYTES));
-        single.try_grow(JOINS - 2 * KEPT_BYTES).unwrap();
+        let taken = (JOINS - 2 * KEPT_BYTES) / 2;
+        assert_eq!(single.limit(), Some(taken));
+        single.try_grow(taken).unwrap();
         let error = single.try_grow(1).unwrap_err();
-        assert_eq!((error.used, error.limit), (JOINS - 2 * KEPT_BYTES, JOINS - 2 * KEPT_BYTES));
+        assert_eq!((error.used, error.limit), (taken, taken));
         for share in [&first, &second] {
             share.start();
-            assert_eq!(share.limit(), Some(KEPT_BYTES));
+            assert_eq!(share.limit(), Some((JOINS - taken) / 2));
         }
         assert_eq!(pool.reserved(), single.used());
     }
@@ -286,10 +301,10 @@ mod tests {
         let (_pool, [single, first, second]) = shares();
         for share in [&first, &second] {
             share.start();
-            assert_eq!(share.limit(), Some((JOINS - KEPT_BYTES) / 2));
+            assert_eq!(share.limit(), Some((JOINS - KEPT_BYTES) / 2 / 2));
         }
         single.start();
-        assert_eq!(single.limit(), Some(KEPT_BYTES));
+        assert_eq!(single.limit(), Some(JOINS - (JOINS - KEPT_BYTES) / 2 / 2 * 2));
         let shares = [single, first, second].map(|share| (share.share(), share.total()));
         assert_eq!(shares, [(Some(JOINS / 3), Some(POOL)); 3]);
     }
