@@ -1,8 +1,8 @@
 //! How many of the generated matches make an output batch: all that there is room for, or fewer if
 //! their values are wide.
 //!
-//! Rows are counted on, and their bytes looked at one by one only if the widest of each column
-//! could make the output too large.
+//! Rows are counted on, and their bytes looked at one by one only if they are few of a batch, or if
+//! the widest of each column could make the output too large.
 
 use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
@@ -11,6 +11,9 @@ use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::match_generation::Matches;
 use crate::output_columns::ColumnSource;
 use crate::row_bytes::{add_row_bytes, first_rows, fixed_bytes, run_bytes, widest_row};
+
+/// Less than this part of a batch's rows are looked at rather than all of them.
+const FEW: usize = 4;
 
 /// Rows that are to be gathered, and columns of them.
 pub(crate) struct OutputBound<'a> {
@@ -65,6 +68,11 @@ impl OutputBound<'_> {
             }
             ColumnSource::Column(_, column) => self.batch.map_or(0, |batch| {
                 let array = batch.column(column);
+                if rows < array.len() / FEW {
+                    let mut bytes = vec![0; rows];
+                    self.add(source, matches, &mut bytes);
+                    return bytes.into_iter().fold(0, usize::saturating_add);
+                }
                 // Without duplicates each probe row is output once.
                 let once = self.table.data.duplicate_lists.is_empty();
                 let all = if once { run_bytes(array, 0..array.len()) } else { usize::MAX };

@@ -108,6 +108,8 @@ pub(crate) fn widest_row(array: &dyn Array) -> usize {
         DataType::LargeUtf8 => widest_of(array.as_string::<i64>().offsets()),
         DataType::Binary => widest_of(array.as_binary::<i32>().offsets()),
         DataType::LargeBinary => widest_of(array.as_binary::<i64>().offsets()),
+        DataType::Utf8View => widest_view(array.as_string_view().views()),
+        DataType::BinaryView => widest_view(array.as_binary_view().views()),
         _ => (0..array.len()).map(|row| run_bytes(array, row..row + 1)).max().unwrap_or(0),
     }
 }
@@ -121,6 +123,12 @@ fn widest_of<O: ArrowNativeType + std::ops::Sub<Output = O>>(offsets: &OffsetBuf
         },
     );
     size_of::<O>() + widest.as_usize()
+}
+
+fn widest_view(views: &[u128]) -> usize {
+    // Lengths are compared, which is one instruction for several of them.
+    let longest = views.iter().fold(0, |longest, view| longest.max(*view as u32));
+    if views.is_empty() { 0 } else { view_bytes(&u128::from(longest)) }
 }
 
 /// The widest value of each column of some batches.
@@ -148,12 +156,18 @@ pub(crate) fn add_row_bytes(array: &ArrayRef, rows: &[Row], to: &mut [usize]) {
     match array.data_type() {
         DataType::Utf8 => add(array.as_string::<i32>().offsets(), rows),
         DataType::Binary => add(array.as_binary::<i32>().offsets(), rows),
+        DataType::Utf8View => add_views(array.as_string_view().views(), rows),
+        DataType::BinaryView => add_views(array.as_binary_view().views(), rows),
         _ => rows.for_each(|(row, to)| *to += run_bytes(array, row..row + 1)),
     }
 }
 
 fn add<'t>(offsets: &OffsetBuffer<i32>, rows: impl Iterator<Item = (usize, &'t mut usize)>) {
     rows.for_each(|(row, to)| *to += (offsets[row + 1] - offsets[row]) as usize + size_of::<i32>());
+}
+
+fn add_views<'t>(views: &[u128], rows: impl Iterator<Item = (usize, &'t mut usize)>) {
+    rows.for_each(|(row, to)| *to += view_bytes(&views[row]));
 }
 
 /// The number of first rows whose bytes together are at most `most`, but at least one.
