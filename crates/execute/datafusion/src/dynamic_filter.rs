@@ -27,7 +27,12 @@ use datafusion_physical_plan::joins::HashJoinExec;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::key_bitmap::InBitmapExpr;
 use crate::keys::{Bounds, KeyReport, ListLimits};
+
+/// A list of at most 20 values is better than a bitmap: a scan compares it with each row group's
+/// bounds (`datafusion-pruning` looks at no longer one).
+const LISTED: usize = 20;
 
 /// The null keys that the filter must let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,10 +162,20 @@ impl DynamicFilterAccumulator {
         let bounds = self.keys.iter().zip(&all.bounds);
         let mut parts: Vec<Arc<dyn PhysicalExpr>> =
             bounds.filter_map(|(key, bounds)| Some(within(key, bounds.as_ref()?))).collect();
-        for (key, values) in self.keys.iter().zip(all.values.iter().flatten()) {
-            let (key, values) = (Arc::clone(key), Arc::clone(values));
-            let list = InListExpr::try_new_from_array(key, values, false, &self.probe)?;
-            parts.push(Arc::new(list));
+        for (at, key) in self.keys.iter().enumerate() {
+            let (key, values) = (Arc::clone(key), all.values.as_ref().map(|values| &values[at]));
+            let few = values.is_some_and(|values| values.len() <= LISTED);
+            match &all.bitmaps[at] {
+                Some(bitmap) if !few => {
+                    parts.push(Arc::new(InBitmapExpr::new(key, Arc::new(bitmap.clone()))));
+                }
+                _ => {
+                    let Some(values) = values else { continue };
+                    let values = Arc::clone(values);
+                    let list = InListExpr::try_new_from_array(key, values, false, &self.probe)?;
+                    parts.push(Arc::new(list));
+                }
+            }
         }
         Ok(parts.into_iter().reduce(|one, two| binary(one, Operator::And, two)))
     }

@@ -1,4 +1,5 @@
-//! The build side's keys, for the dynamic filter: their bounds, and their values if they are few.
+//! The build side's keys, for the dynamic filter: their bounds, their values if they are few, and
+//! which integers of a range they are.
 
 use std::sync::Arc;
 
@@ -11,15 +12,23 @@ use datafusion_common::error::Result;
 use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 
+use crate::key_bitmap::KeyBitmap;
+
 /// The least length limit of a list that filters rows: each row is looked up by a hash, while a
 /// scan compares each row group's bounds with each value.
 const ROW_LIST_VALUES: usize = 1024;
 
-/// Limits of a list of values.
+/// Most bytes of a bitmap: it should stay in the second-level cache.
+const BITMAP_BYTES: usize = 1 << 20;
+/// The same as a part of limited memory, to which it is not charged.
+const BITMAP_SHARE: usize = 256;
+
+/// Limits of a list of values, and of a bitmap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListLimits {
     bytes: usize,
     values: usize,
+    bitmap_bytes: usize,
 }
 
 impl ListLimits {
@@ -28,12 +37,15 @@ impl ListLimits {
         Self {
             bytes: config.optimizer.hash_join_inlist_pushdown_max_size,
             values: config.optimizer.hash_join_inlist_pushdown_max_distinct_values,
+            bitmap_bytes: 0,
         }
     }
 
-    /// For a list that filters rows instead of row groups.
-    pub(crate) fn for_rows(self) -> Self {
-        Self { values: self.values.max(ROW_LIST_VALUES), ..self }
+    /// For a filter of rows instead of row groups, with a limit of memory.
+    pub(crate) fn for_rows(self, memory: Option<usize>) -> Self {
+        let bitmap_bytes = memory.map_or(BITMAP_BYTES, |bytes| bytes / BITMAP_SHARE);
+        let bitmap_bytes = bitmap_bytes.min(BITMAP_BYTES);
+        Self { values: self.values.max(ROW_LIST_VALUES), bitmap_bytes, ..self }
     }
 }
 
@@ -54,6 +66,8 @@ pub(crate) struct KeyReport {
     pub(crate) bounds: Vec<Option<Bounds>>,
     /// All values of each key, while they are few.
     pub(crate) values: Option<Vec<ArrayRef>>,
+    /// One for each key that is an integer, if the range is not too wide.
+    pub(crate) bitmaps: Vec<Option<KeyBitmap>>,
 }
 
 /// Collects a report, batch by batch.
@@ -64,6 +78,7 @@ pub(crate) struct KeyCollector {
     bounds: Vec<Option<(MinAccumulator, MaxAccumulator)>>,
     values: Option<Vec<Vec<ArrayRef>>>,
     value_bytes: usize,
+    bitmaps: Vec<Option<KeyBitmap>>,
     limits: ListLimits,
 }
 
@@ -75,6 +90,9 @@ impl KeyCollector {
         limits: ListLimits,
     ) -> Result<Self> {
         let bounds = columns.iter().map(|at| accumulators(schema.field(*at).data_type()));
+        let filters_rows = limits.bitmap_bytes > 0;
+        let bitmap = |at: &usize| KeyBitmap::of(schema.field(*at).data_type());
+        let bitmaps = columns.iter().map(|at| bitmap(at).filter(|_| filters_rows)).collect();
         Ok(Self {
             columns: columns.to_vec(),
             rows: 0,
@@ -82,6 +100,7 @@ impl KeyCollector {
             bounds: bounds.collect::<Result<_>>()?,
             values: Some(Vec::new()),
             value_bytes: 0,
+            bitmaps,
             limits,
         })
     }
@@ -95,6 +114,14 @@ impl KeyCollector {
             if let Some((min, max)) = bounds {
                 min.update_batch(std::slice::from_ref(keys))?;
                 max.update_batch(std::slice::from_ref(keys))?;
+            }
+        }
+        for (at, bitmap) in self.columns.iter().zip(&mut self.bitmaps) {
+            if bitmap
+                .as_mut()
+                .is_some_and(|bitmap| !bitmap.add(batch.column(*at), self.limits.bitmap_bytes))
+            {
+                *bitmap = None;
             }
         }
         if let Some(values) = &mut self.values {
@@ -114,15 +141,15 @@ impl KeyCollector {
     }
 
     /// The report; `distinct` keys were found among the rows.
-    pub(crate) fn finish(self, distinct: usize) -> Result<KeyReport> {
-        let bounds = self.bounds.into_iter().map(|pair| {
+    pub(crate) fn finish(mut self, distinct: usize) -> Result<KeyReport> {
+        let bounds = std::mem::take(&mut self.bounds).into_iter().map(|pair| {
             let Some((mut min, mut max)) = pair else { return Ok(None) };
             let (min, max) = (min.evaluate()?, max.evaluate()?);
             Ok((!min.is_null() && !max.is_null()).then_some(Bounds { min, max }))
         });
         let bounds = bounds.collect::<Result<_>>()?;
         let values =
-            self.values.filter(|parts| !parts.is_empty() && distinct <= self.limits.values);
+            self.values.take().filter(|parts| !parts.is_empty() && distinct <= self.limits.values);
         let values = values.map(|parts| {
             let whole = |key: usize| {
                 let parts: Vec<&dyn Array> = parts.iter().map(|keys| keys[key].as_ref()).collect();
@@ -131,7 +158,8 @@ impl KeyCollector {
             (0..self.columns.len()).map(whole).collect::<Result<_, _>>()
         });
         let values = values.transpose()?;
-        Ok(KeyReport { rows: self.rows, nulls: self.nulls, bounds, values })
+        let Self { rows, nulls, bitmaps, .. } = self;
+        Ok(KeyReport { rows, nulls, bounds, values, bitmaps })
     }
 }
 
@@ -158,7 +186,12 @@ impl KeyReport {
             }
             _ => None,
         };
-        Ok(Self { rows: self.rows + other.rows, nulls: self.nulls || other.nulls, bounds, values })
+        let bitmaps = self.bitmaps.into_iter().zip(other.bitmaps).map(|pair| match pair {
+            (Some(one), Some(two)) => one.and(two, limits.bitmap_bytes),
+            _ => None,
+        });
+        let (rows, nulls) = (self.rows + other.rows, self.nulls || other.nulls);
+        Ok(Self { rows, nulls, bounds, values, bitmaps: bitmaps.collect() })
     }
 }
 
@@ -196,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: ListLimits = ListLimits { bytes: 1 << 10, values: 4 };
+    const LIMITS: ListLimits = ListLimits { bytes: 1 << 10, values: 4, bitmap_bytes: 1 << 10 };
 
     fn report(keys: Vec<Option<i64>>, distinct: usize) -> KeyReport {
         let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true)]));

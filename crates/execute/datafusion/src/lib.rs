@@ -24,6 +24,7 @@ mod codec;
 mod dynamic_filter;
 mod error;
 mod input;
+mod key_bitmap;
 mod keys;
 mod memory;
 mod metrics;

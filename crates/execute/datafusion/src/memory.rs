@@ -48,11 +48,20 @@ impl MemoryPool for Memory {
     }
 
     fn limit(&self) -> Option<usize> {
-        match self.pool.memory_limit() {
-            MemoryLimit::Finite(bytes) => Some(bytes),
-            MemoryLimit::Infinite | MemoryLimit::Unknown => None,
-        }
+        limit_of(&self.pool)
     }
+}
+
+fn limit_of(pool: &Arc<dyn EnginePool>) -> Option<usize> {
+    match pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => Some(bytes),
+        MemoryLimit::Infinite | MemoryLimit::Unknown => None,
+    }
+}
+
+/// The session's limit.
+pub(crate) fn memory_limit(context: &TaskContext) -> Option<usize> {
+    limit_of(context.memory_pool())
 }
 
 /// This fraction of a limit (a quarter) is left to other operators, above all to exchanges: they
@@ -67,8 +76,10 @@ const KEPT: usize = 2;
 /// time.
 const TAKEN: usize = 2;
 
-/// A build may have this fraction of the pool (a 64th) in any case: with less it can't even spill.
+/// A build may have this fraction of the pool (a 64th) in any case, and as many bytes, if the joins
+/// together may: with less it can't even spill.
 const LEAST: usize = 64;
+const LEAST_BYTES: usize = 1 << 20;
 
 /// One join's tables. Partitions are joined independently and at the same time, and their inputs
 /// are of like size: each has an equal part of what the join may have.
@@ -165,19 +176,24 @@ impl Share {
         let left = whole.saturating_sub(of_others).saturating_sub(of_other_joins);
         let taken = if others_wait { left / TAKEN } else { left };
         let promised = (taken / tables.max(1)).min(left.saturating_sub(of_join));
-        let promised = promised.max(kept).max(whole / LEAST);
+        let promised = promised.max(kept).max(least(whole));
         *self.stage.lock() = Stage::Promised(promised);
     }
 
     /// The table is built.
     pub(crate) fn end(&self, spills: bool) {
-        let Some(equal) = self.share() else { return };
+        let (Some(whole), Some(equal)) = (self.memory.limit(), self.share()) else { return };
         *self.stage.lock() = match spills {
             // It may be promised most of the memory, and others come after it.
-            true => Stage::Promised(self.used().max(equal)),
+            true => Stage::Promised(self.used().max(equal).max(least(whole))),
             false => Stage::Built,
         };
     }
+}
+
+/// What a build may have in any case, of a pool.
+fn least(whole: usize) -> usize {
+    (whole / LEAST).max(LEAST_BYTES).min(whole - whole / OTHERS)
 }
 
 impl MemoryPool for Share {
@@ -264,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    const POOL: usize = 64 << 10;
+    const POOL: usize = 64 << 20;
 
     /// A session's pool, and shares of two joins: one of a single table, one of two.
     fn shares() -> (Arc<dyn EnginePool>, [Arc<Share>; 3]) {

@@ -31,7 +31,7 @@ use workahead_join::{HashJoin, MemoryPool, limited_batch_rows};
 use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
 use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
-use crate::memory::{Memory, Share, Tables, page_pool, spill_directory};
+use crate::memory::{Memory, Share, Tables, memory_limit, page_pool, spill_directory};
 use crate::metrics::{JoinMetrics, NameMetric};
 use crate::options::{BuildSideSelection, JoinOptions};
 use crate::plan::{as_hash_join, with_inputs};
@@ -244,7 +244,7 @@ impl WorkaheadJoinExec {
         let limits = match filter_reader(self.plan.right(), id)? {
             FilterReader::None => return Ok(None),
             FilterReader::Scan => limits,
-            FilterReader::SidewaysFilter => limits.for_rows(),
+            FilterReader::SidewaysFilter => limits.for_rows(memory_limit(context)),
         };
         let filter = filter as Arc<dyn Any + Send + Sync>;
         let Ok(filter) = filter.downcast::<DynamicFilterPhysicalExpr>() else { return Ok(None) };

@@ -30,7 +30,7 @@ use futures::{Stream, StreamExt};
 use crate::plan::with_inputs;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
-const PASSED_PERCENT_MAX: usize = 60;
+const PASSED_PERCENT_MAX: usize = 35;
 /// Batches that pass untested after one that exceeded it.
 const UNTESTED_BATCHES: usize = 16;
 

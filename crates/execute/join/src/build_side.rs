@@ -218,7 +218,7 @@ impl BuildSide {
         if self.level.is_top() {
             self.context.null_aware_state.set_build(self.rows, self.nulls);
         }
-        let reserved = self.reserve_table()?;
+        let decision = self.reserve_table()?;
         let Self { spec, context, level, sizes, state, reserve, .. } = self;
         let (probe_batch_size, rows, build_time, widest) =
             (self.probe_batch_size, self.rows, self.build_time, self.widest.row_bytes());
@@ -228,8 +228,8 @@ impl BuildSide {
         let table = match state {
             State::InMemory(builder) => {
                 drop(reserve);
-                let (decision, room) =
-                    reserved.unwrap_or_else(|| (builder.decide(), context.reservation()));
+                let room = context.reservation();
+                let decision = decision.unwrap_or_else(|| builder.decide());
                 let built = builder.finish(decision, null_aware_state);
                 let in_memory = built.map_err(|error| context.named(error))?;
                 JoinTable::new(in_memory, context, room, rows)
@@ -284,9 +284,9 @@ impl BuildSide {
         ProbeBatchSize { rows: if whole { rows } else { rows.min(most()) }, row }
     }
 
-    /// Reserves memory for a table of all rows and its probers, and returns the decision on it and
-    /// the probers' part, or partitions the build side.
-    fn reserve_table(&mut self) -> Result<Option<(Decision, Reservation)>, JoinError> {
+    /// Reserves memory for a table of all rows, if there is enough for its probers too, and returns
+    /// the decision on it, or partitions the build side.
+    fn reserve_table(&mut self) -> Result<Option<Decision>, JoinError> {
         let piece = self.probe_piece_size();
         let State::InMemory(builder) = &mut self.state else { return Ok(None) };
         let mut decision = builder.decide();
@@ -294,7 +294,7 @@ impl BuildSide {
         if self.context.spill.is_none() {
             builder.reserve(estimate).map_err(|short| self.context.short(short))?;
             builder.reserve_partitioned_build(&mut decision);
-            return Ok(Some((decision, self.context.reservation())));
+            return Ok(Some(decision));
         }
         let probers = if self.level.is_top() { self.spec.probers } else { 1 };
         let room = match self.context.pool.limit() {
@@ -309,9 +309,9 @@ impl BuildSide {
         let reserved = self.reserve.bytes();
         self.reserve.free();
         if builder.reserve(estimate + room).is_ok() {
-            let room = builder.split_off(room);
+            builder.release(room);
             builder.reserve_partitioned_build(&mut decision);
-            return Ok(Some((decision, room)));
+            return Ok(Some(decision));
         }
         self.reserve.grow(reserved).map_err(|short| self.context.short(short))?;
         self.start_partitioning()?;

@@ -290,9 +290,9 @@ impl Builder {
         self.memory.absorb(memory);
     }
 
-    /// Splits off memory that it doesn't need.
-    pub(crate) fn split_off(&mut self, bytes: usize) -> Reservation {
-        self.memory.split(bytes)
+    /// Releases memory that is not needed.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.memory.shrink(bytes);
     }
 
     /// Builds the table. The memory for it is charged before.
