@@ -198,14 +198,11 @@ impl JoinTable {
             to.absorb(room.split(aside));
             more -= aside;
         }
-        while let Err(short) = to.grow(more) {
-            match (files, &self.spilled) {
-                (Some(files), _) => files.make_room(more)?,
-                (None, Some(spilled)) => spilled.probe.buffers.make_room(more, &self.context)?,
-                (None, None) => return Err(self.context.short(short)),
-            }
+        match (files, &self.spilled) {
+            (Some(files), _) => files.grow(to, more),
+            (None, Some(spilled)) => spilled.probe.buffers.grow(to, more, &self.context),
+            (None, None) => to.grow(more).map_err(|short| self.context.short(short)),
         }
-        Ok(())
     }
 
     /// Sets the number of probers that will [`end`](crate::Prober::end); the last one returns the

@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use crate::context::Context;
 use crate::join_type::SideOutput;
 use crate::memory::ChargedBatches;
-use crate::{JoinError, JoinSpec, MemoryError, SpillDirectory};
+use crate::{JoinError, JoinSpec, MemoryError, Reservation, SpillDirectory};
 
 /// One prober's rows of spilled partitions, buffered until they are worth a write.
 pub(crate) struct ProbeFiles {
@@ -74,7 +74,8 @@ impl AllProbeBuffers {
         lock(&self.0).push(Arc::downgrade(own));
     }
 
-    /// Writes buffers, the largest first, until `wanted` bytes are free.
+    /// Charges more to a reservation, and writes buffers, the largest first, until it fits. What
+    /// is only made free may be taken by others of the same pool, again and again.
     ///
     /// The caller must not hold any of the locks. All are taken at once, in a fixed order: if they
     /// were inspected one by one, a prober that meanwhile writes its own buffers could make all
@@ -82,11 +83,19 @@ impl AllProbeBuffers {
     ///
     /// # Errors
     /// If there is less memory although no prober buffers anything.
-    pub(crate) fn make_room(&self, wanted: usize, context: &Context) -> Result<(), JoinError> {
+    pub(crate) fn grow(
+        &self,
+        to: &mut Reservation,
+        more: usize,
+        context: &Context,
+    ) -> Result<(), JoinError> {
+        if to.grow(more).is_ok() {
+            return Ok(());
+        }
         let all: Vec<Arc<Mutex<ProbeBuffers>>> =
             lock(&self.0).iter().filter_map(Weak::upgrade).collect();
         let mut all: Vec<MutexGuard<'_, ProbeBuffers>> = all.iter().map(|own| lock(own)).collect();
-        while let Err(short) = context.reservation().grow(wanted) {
+        while let Err(short) = to.grow(more) {
             let largest = all.iter_mut().max_by_key(|own| own.bytes());
             let made = match largest {
                 Some(largest) => {
@@ -166,24 +175,26 @@ impl ProbeFiles {
         Ok(Some(piece(&batch, rest)?))
     }
 
-    /// Adds rows to a buffer; while memory is short, makes room in all probers' buffers.
+    /// Adds rows to a buffer; if memory is short, makes room in all probers' buffers.
     fn buffer(&self, partition: usize, piece: &RecordBatch) -> Result<(), JoinError> {
-        loop {
-            let short = lock(&self.own).add(partition, piece.clone())?;
-            let Some(short) = short else { return Ok(()) };
-            // Another prober may take the freed memory: it gets further, and this one retries.
-            match self.make_room(short.wanted) {
-                Err(JoinError::LimitTooSmall { .. }) => {
-                    return lock(&self.own).write_through(partition, piece);
+        let short = lock(&self.own).add(partition, piece.clone())?;
+        let Some(short) = short else { return Ok(()) };
+        match self.grow(&mut self.context.reservation(), short.wanted) {
+            Err(JoinError::LimitTooSmall { .. }) => {}
+            made => {
+                made?;
+                // Others may have taken the memory meanwhile.
+                if lock(&self.own).add(partition, piece.clone())?.is_none() {
+                    return Ok(());
                 }
-                made => made?,
             }
         }
+        lock(&self.own).write_through(partition, piece)
     }
 
-    /// Writes buffers until `bytes` are free.
-    pub(crate) fn make_room(&self, bytes: usize) -> Result<(), JoinError> {
-        self.spill.buffers.make_room(bytes, &self.context)
+    /// Charges more to a reservation, and writes buffers until it fits.
+    pub(crate) fn grow(&self, to: &mut Reservation, more: usize) -> Result<(), JoinError> {
+        self.spill.buffers.grow(to, more, &self.context)
     }
 
     /// Bytes used beside the buffered rows.
