@@ -17,6 +17,8 @@ mod block_nested_loop;
 mod blocks;
 mod compression;
 mod counts;
+#[cfg(test)]
+mod faulty_file;
 mod file;
 mod level;
 mod merge;
@@ -30,6 +32,8 @@ mod sizes;
 
 pub(crate) use counts::SpillCounters;
 pub use counts::SpillMetrics;
+#[cfg(test)]
+pub(crate) use faulty_file::{FileFault, FileFaults};
 pub(crate) use file::SpillFile;
 pub use file::{SpillDirectory, SpillError};
 pub(crate) use level::Level;

@@ -3,6 +3,7 @@
 
 mod edge_cases;
 mod every_join;
+mod faults;
 mod inputs;
 mod kinds;
 mod ordered;

@@ -7,10 +7,14 @@
 //! A decoder of Arrow's format trusts the lengths it reads: a flipped bit could make it allocate
 //! any amount of memory. And a truncated stream looks like a complete one unless its end is marked.
 
-use std::fs::File;
+#[cfg(not(test))]
+pub(super) use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+#[cfg(test)]
+pub(super) use super::faulty_file::File;
 
 /// Most bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;

@@ -5,7 +5,6 @@
 //! What is read back is [checked](super::blocks) before it is decoded.
 
 use std::any::Any;
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use super::blocks::{BlockReader, BlockWriter};
+use super::blocks::{BlockReader, BlockWriter, File};
 use super::compression::Compression;
 use crate::memory_estimate::{ProbeBatchSize, RowSize, sliced_bytes};
 use crate::row_bytes::WidestValues;
@@ -73,6 +72,8 @@ pub struct SpillDirectory {
     bytes: AtomicU64,
     files: AtomicU64,
     compression: Compression,
+    #[cfg(test)]
+    faults: Arc<super::FileFaults>,
     _owner: Owner,
 }
 
@@ -108,10 +109,31 @@ impl SpillDirectory {
                 bytes: AtomicU64::new(0),
                 files: AtomicU64::new(0),
                 compression: Compression::default(),
+                #[cfg(test)]
+                faults: Arc::default(),
                 _owner: owner,
             })),
             Err(source) => Err(SpillError::Directory { directory: path, source }),
         }
+    }
+
+    /// The same, with files that fail.
+    #[cfg(test)]
+    pub(crate) fn with_faults(
+        path: impl Into<PathBuf>,
+        faults: &Arc<super::FileFaults>,
+    ) -> Result<Arc<Self>, SpillError> {
+        let mut directory = Self::new(path, None)?;
+        Arc::get_mut(&mut directory).expect("it is new").faults = Arc::clone(faults);
+        Ok(directory)
+    }
+
+    /// A new file without a name.
+    fn create(&self) -> io::Result<File> {
+        let file = tempfile::tempfile_in(&self.path)?;
+        #[cfg(test)]
+        let file = self.faults.file(file)?;
+        Ok(file)
     }
 
     /// Bytes written so far.
@@ -158,8 +180,8 @@ impl SpillWriter {
         block_bytes: usize,
     ) -> Result<Self, SpillError> {
         let path = || directory.path.clone();
-        let file = tempfile::tempfile_in(&directory.path)
-            .map_err(|source| SpillError::Directory { directory: path(), source })?;
+        let created = directory.create();
+        let file = created.map_err(|source| SpillError::Directory { directory: path(), source })?;
         directory.files.fetch_add(1, Ordering::Relaxed);
         let failed = |source| SpillError::Write { directory: path(), source };
         let compression = directory.compression.choose();

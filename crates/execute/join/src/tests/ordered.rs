@@ -17,7 +17,7 @@ use super::spilled::{directory, large, limited, table};
 use crate::*;
 
 /// The output of one of several probers that take turns with the others, batch by batch.
-fn in_turns(
+pub(super) fn in_turns(
     table: &Arc<JoinTable>,
     inputs: &[Vec<RecordBatch>],
 ) -> Result<Vec<Vec<RecordBatch>>, JoinError> {

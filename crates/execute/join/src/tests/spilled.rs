@@ -29,7 +29,7 @@ pub(super) fn table(
 }
 
 /// The output, and the metrics.
-fn all(
+pub(super) fn all(
     table: &Arc<JoinTable>,
     probe: &[RecordBatch],
     probers: usize,
@@ -47,7 +47,7 @@ fn all(
 }
 
 /// The same with [`Outputs`] on one thread, with pending input in between.
-fn pulled(
+pub(super) fn pulled(
     table: &Arc<JoinTable>,
     probe: &[RecordBatch],
 ) -> Result<(Vec<RecordBatch>, ProbeMetrics), JoinError> {
