@@ -2,6 +2,7 @@
 //! error, and leave nothing behind.
 
 mod files;
+mod memory;
 
 use std::sync::{Arc, LazyLock};
 
