@@ -1,6 +1,7 @@
 //! Joins whose memory, files or caller fail at any step: they give the rows of nested loops or one
 //! error, and leave nothing behind.
 
+mod bloom_filter;
 mod files;
 mod memory;
 
