@@ -4,6 +4,7 @@
 mod bloom_filter;
 mod files;
 mod memory;
+mod stops;
 
 use std::sync::{Arc, LazyLock};
 
