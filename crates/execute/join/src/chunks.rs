@@ -1,14 +1,16 @@
 //! The build side's columns, kept for gathering by row.
 //!
 //! Batches are concatenated to few long chunks, column by column, so that an output array is one
-//! `take` from one array. A chunk ends before 32-bit offsets of strings could overflow, and batches
-//! with dictionaries stay separate, as a concatenated dictionary may have more values than its keys
-//! can number; rows are then located chunk by chunk and gathered by `interleave`. Columns that are
-//! never gathered are dropped.
+//! `take` from one array. A chunk ends before 32-bit offsets of strings could overflow, and where a
+//! batch has another dictionary than the one before, as a concatenated dictionary may have more
+//! values than its keys can number; rows are then located chunk by chunk and gathered by
+//! `interleave`, which merges dictionaries anew for each output. Columns that are never gathered
+//! are dropped.
 
 mod huge;
 mod views;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Schema};
@@ -200,8 +202,13 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
         let columns = || batch.columns().iter().zip(kept).filter(|(_, kept)| **kept);
         let largest = columns().map(|(column, _)| joined_bytes(column)).max();
         let largest = largest.unwrap_or(0);
-        let has_dictionary = columns().any(|(column, _)| holds_dictionary(column.data_type()));
-        if (has_dictionary || bytes + largest > COLUMN_BYTES_MAX) && !run.is_empty() {
+        let fits = |last: &RecordBatch| {
+            let last = last.columns().iter().zip(kept).filter(|(_, kept)| **kept);
+            let mut pairs = columns().zip(last);
+            bytes + largest <= COLUMN_BYTES_MAX
+                && pairs.all(|((column, _), (last, _))| shares_dictionary(column, last))
+        };
+        if run.last().is_some_and(|last| !fits(last)) {
             runs.push(std::mem::take(&mut run));
             bytes = 0;
         }
@@ -212,6 +219,14 @@ fn runs(batches: Vec<RecordBatch>, kept: &[bool]) -> Vec<Vec<RecordBatch>> {
         runs.push(run);
     }
     runs
+}
+
+/// Whether two arrays of a type have the same dictionary, in the same memory; or none.
+fn shares_dictionary(one: &ArrayRef, other: &ArrayRef) -> bool {
+    match (one.as_any_dictionary_opt(), other.as_any_dictionary_opt()) {
+        (Some(one), Some(other)) => one.values().to_data().ptr_eq(&other.values().to_data()),
+        _ => !holds_dictionary(one.data_type()),
+    }
 }
 
 /// Bytes that count against 32-bit offsets. Views count only themselves: their offsets are per
@@ -260,5 +275,43 @@ pub(crate) fn holds_dictionary(data_type: &DataType) -> bool {
             fields.iter().any(|(_, field)| holds_dictionary(field.data_type()))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, Int8Array, StringArray};
+    use workahead_machine::pages::Pages;
+
+    use super::*;
+
+    /// Batches of a column with a dictionary of a hundred values: of 8-bit keys, no two would fit
+    /// into one.
+    fn batch(values: &ArrayRef) -> RecordBatch {
+        let keys = Int8Array::from_iter_values(0..100);
+        let column = DictionaryArray::<Int8Type>::new(keys, values.clone());
+        RecordBatch::try_from_iter([("text", Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    #[test]
+    fn batches_with_one_dictionary_are_one_chunk() {
+        let values = || -> ArrayRef {
+            Arc::new(StringArray::from_iter_values((0..100).map(|at| format!("text {at}"))))
+        };
+        let (one, other) = (batch(&values()), batch(&values()));
+        let halves = [one.slice(0, 50), one.slice(50, 50)];
+        let chunks = |batches: Vec<RecordBatch>| {
+            let (pages, stop) = (Pages::Small.into(), StopCheck::default());
+            Chunks::new(batches, &one.schema(), &[true], &pages, &stop).unwrap()
+        };
+        let shared = chunks([&halves[..], &[one.clone()]].concat());
+        assert_eq!(shared.starts, [0]);
+        let gathered = shared.gather(0, &shared.rows(vec![7, 60, 107])).unwrap();
+        let rows = UInt32Array::from(vec![7, 60, 7]);
+        assert_eq!(&gathered, &take(one.column(0), &rows, None).unwrap());
+        assert_eq!(chunks([&halves[..], &[other]].concat()).starts, [0, 100]);
     }
 }
