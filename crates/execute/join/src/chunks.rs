@@ -307,7 +307,7 @@ mod tests {
             let (pages, stop) = (Pages::Small.into(), StopCheck::default());
             Chunks::new(batches, &one.schema(), &[true], &pages, &stop).unwrap()
         };
-        let shared = chunks([&halves[..], &[one.clone()]].concat());
+        let shared = chunks([&halves[..], std::slice::from_ref(&one)].concat());
         assert_eq!(shared.starts, [0]);
         let gathered = shared.gather(0, &shared.rows(vec![7, 60, 107])).unwrap();
         let rows = UInt32Array::from(vec![7, 60, 7]);
