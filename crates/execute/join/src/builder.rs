@@ -325,6 +325,7 @@ impl Builder {
             partition_bytes: decision.partitioned.then(|| self.partition_bytes()),
             piece_rows: PIECE_ROWS,
             payload: column,
+            existence_only: self.spec.asks_existence_only() && store.is_none(),
         };
         let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
         let built = match decision.dense_span() {

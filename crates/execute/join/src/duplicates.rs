@@ -34,11 +34,16 @@ pub(crate) struct Repeats {
     /// position of the next row in its list. Empty until a key repeats.
     first: Vec<u32>,
     count: usize,
+    /// Nothing is kept of them.
+    ignored: bool,
 }
 
 impl Sink<Row> for Repeats {
     #[inline(always)]
     fn emit(&mut self, row: Row, first: Row) {
+        if self.ignored {
+            return;
+        }
         if self.first.is_empty() {
             self.first = vec![0; self.rows];
         }
@@ -50,7 +55,12 @@ impl Sink<Row> for Repeats {
 impl Repeats {
     /// Empty, for a given number of rows.
     pub(crate) fn of(rows: usize) -> Self {
-        Self { rows, first: Vec::new(), count: 0 }
+        Self { rows, first: Vec::new(), count: 0, ignored: false }
+    }
+
+    /// The same, for a join that only asks whether a key is there.
+    pub(crate) fn ignored_if(self, ignored: bool) -> Self {
+        Self { ignored, ..self }
     }
 
     /// Whether a row's key differs from that of its list's first row: their hashes are equal.

@@ -1,9 +1,10 @@
 //! Looks up a batch's keys, a vector at a time.
 
-use workahead_walks::selection::{BLOCK, SelectionVector};
+use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
 use crate::hash_table::HashTable;
+use crate::keys::NormalizedKeys;
 
 /// Length of a vector: long enough to amortise starting its loop, short enough for L1.
 pub(crate) const VECTOR: usize = 1024;
@@ -35,26 +36,23 @@ impl Lookup {
     pub(crate) fn vector(
         &mut self,
         table: &HashTable,
-        keys: &[u64],
+        keys: &NormalizedKeys,
         most: usize,
     ) -> (Row, &mut SelectionVector) {
         let first = self.next;
         let count = most.min(self.keys - first);
         self.next += count;
-        table.look_up(&keys[first..][..count], &mut self.selection);
+        table.look_up(&keys.values()[first..][..count], &mut self.selection);
+        if let Some(mask) = keys.mask(first, count) {
+            self.selection.retain(mask);
+        }
         (first as Row, &mut self.selection)
     }
 
     /// Looks up the next vector of keys, and appends the hits.
-    pub(crate) fn hits(&mut self, table: &HashTable, keys: &[u64], hits: &mut Vec<Hit>) {
+    pub(crate) fn hits(&mut self, table: &HashTable, keys: &NormalizedKeys, hits: &mut Vec<Hit>) {
         let (first, selection) = self.vector(table, keys, VECTOR);
-        for (block, mut found) in selection.found().iter().copied().enumerate() {
-            while found != 0 {
-                let at = block * BLOCK + found.trailing_zeros() as usize;
-                hits.push(Hit { key: first + at as Row, value: selection.values()[at] });
-                found &= found - 1;
-            }
-        }
+        hits.extend(selection.hits_each().map(|(at, value)| Hit { key: first + at as Row, value }));
     }
 
     /// The number of keys that were looked up.

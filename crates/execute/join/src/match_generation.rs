@@ -126,6 +126,7 @@ impl MatchGenerator {
         self.few_hit = hits * FEW_HIT < self.keys.values().len();
         self.matched_before = self.metrics.matched_rows;
         let side = table.build_side().other();
+        self.keys.may_mask(table.data.hash_table.buckets().is_none());
         table.spec.keys(side).read(&table.data.encoding, &batch, &mut self.keys)?;
         self.bloom_filter.apply(table, &mut self.keys, &mut self.metrics);
         let sampled = self.keys.values().iter().take(LINES_SAMPLED);
@@ -248,7 +249,7 @@ impl MatchGenerator {
         self.drained = false;
         let end = self.lookup.position() + STEP_ROWS;
         while !self.drained && self.hits.len() < HITS_ENOUGH && self.lookup.position() < end {
-            self.lookup.hits(&table.data.hash_table, self.keys.values(), &mut self.hits);
+            self.lookup.hits(&table.data.hash_table, &self.keys, &mut self.hits);
             self.drained = self.lookup.is_drained();
         }
         if table.data.store.is_some() && !table.data.collides {

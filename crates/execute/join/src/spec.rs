@@ -49,6 +49,12 @@ impl JoinSpec {
         self.join_type.output_rules(self.build_side)
     }
 
+    /// Whether nothing but the presence of a key in the build side counts.
+    pub(crate) fn asks_existence_only(&self) -> bool {
+        let rules = self.output_rules();
+        !rules.matches && rules.build == SideOutput::Never && self.filter.is_none()
+    }
+
     /// Sources of the columns of matches. A build key is taken from the probe side if both have one
     /// type and every output probe row has a match: there it is read in order, in the build side at
     /// random.

@@ -62,6 +62,8 @@ pub(crate) struct BuildOptions<'a> {
     pub(crate) piece_rows: usize,
     /// The column whose values may be stored in entries instead of row numbers.
     pub(crate) payload: Option<usize>,
+    /// Whether only the first row of each key is needed, and not even that one's number.
+    pub(crate) existence_only: bool,
 }
 
 /// The built table.
@@ -123,7 +125,7 @@ impl KeyedRows<'_> {
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
         let table = Table::for_entries(entries, options.load, options.pages.clone())?;
-        let mut repeats = Repeats::of(self.rows);
+        let mut repeats = Repeats::of(self.rows).ignored_if(options.existence_only);
         let pieces = self.pieces(options);
         let table = self.fold(&pieces, encoding, table, |table, piece, keys| {
             Ok(table.grouped(keys, piece.first, &mut repeats)?)
@@ -146,7 +148,7 @@ impl KeyedRows<'_> {
         }
         let rows = self.partition(partitions, Values::Rows, options, encoding)?;
         let (table, repeated) = partitions.group(&rows, options.threads, options.pages)?;
-        let mut repeats = Repeats::of(self.rows);
+        let mut repeats = Repeats::of(self.rows).ignored_if(options.existence_only);
         repeated.into_iter().for_each(|(row, first)| repeats.emit(row, first));
         Ok(BuiltTable::Rows(HashTable::Buckets(table), repeats))
     }

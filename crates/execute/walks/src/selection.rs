@@ -42,6 +42,24 @@ impl SelectionVector {
         bits.zip(self.values().iter().copied())
     }
 
+    /// Place and value of each key that is in the table, in order: fast if they are few.
+    pub fn hits_each(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let places = self.found.iter().enumerate().flat_map(|(block, found)| {
+            let mut rest = *found;
+            std::iter::from_fn(move || {
+                let at = (rest != 0).then(|| block * BLOCK + rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(at)
+            })
+        });
+        places.map(|at| (at, self.values[at]))
+    }
+
+    /// Drops the keys whose bit is not set, in words like those of [`found`](Self::found).
+    pub fn retain(&mut self, words: impl Iterator<Item = u64>) {
+        self.found.iter_mut().zip(words).for_each(|(found, word)| *found &= word);
+    }
+
     /// How many keys are in the table.
     #[must_use]
     pub fn hits(&self) -> usize {
@@ -149,6 +167,11 @@ mod tests {
             let expected: Vec<bool> = (0..keys).map(|key| key % 3 > 0 && key % 2 == 1).collect();
             assert_eq!(kept, expected);
             assert_eq!(selection.hits(), expected.iter().filter(|kept| **kept).count());
+            let places = |keys: std::ops::Range<usize>| keys.filter(|key| expected[*key]);
+            assert!(selection.hits_each().eq(places(0..keys).map(|key| (key, key as u64 + 1))));
+            selection.retain(std::iter::repeat(u64::MAX >> 32));
+            let places = places(0..keys).filter(|key| key % BLOCK < 32);
+            assert!(selection.hits_each().map(|(key, _)| key).eq(places));
         }
     }
 }

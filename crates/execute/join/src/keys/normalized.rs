@@ -1,5 +1,6 @@
 //! The normalized keys of a batch.
 
+use arrow_buffer::bit_chunk_iterator::BitChunks;
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use workahead_walks::bloom::{Filter, Survivors, sift};
 use workahead_walks::isa::Detected;
@@ -12,6 +13,9 @@ use super::packed::Packing;
 use super::store::FullKeys;
 use super::{EncodingKind, KeyEncoding, bytes};
 
+/// Rows are masked instead of dropped if at least one in this many has a key.
+const MASKED: usize = 2;
+
 /// The normalized keys of a batch, without rows whose key can match nothing.
 #[derive(Debug, Default)]
 pub(crate) struct NormalizedKeys {
@@ -20,6 +24,11 @@ pub(crate) struct NormalizedKeys {
     borrowed: Option<ScalarBuffer<u64>>,
     /// Row of each key, unless key `i` is of row `i`.
     pub(super) rows: Option<Vec<Row>>,
+    /// Whether rows without a key may stay among the keys, for a table in which looking them up
+    /// costs less than dropping them.
+    may_mask: bool,
+    /// Which keys are keys, if others stayed.
+    mask: Option<BooleanBuffer>,
     /// The full keys, if they are hashed.
     pub(crate) full_keys: FullKeys,
     /// Scratch: the words of each column.
@@ -41,6 +50,20 @@ impl NormalizedKeys {
     /// Releases what was borrowed from a column.
     pub(crate) fn release_borrowed(&mut self) {
         self.borrowed = None;
+        self.mask = None;
+    }
+
+    /// Lets rows without a key stay among the keys, marked by [`mask`](Self::mask). Not for hashed
+    /// keys.
+    pub(crate) fn may_mask(&mut self, may_mask: bool) {
+        self.may_mask = may_mask;
+    }
+
+    /// Words of bits: which of the keys from `first` on are keys. `None` if all are.
+    pub(crate) fn mask(&self, first: usize, keys: usize) -> Option<impl Iterator<Item = u64> + '_> {
+        let mask = self.mask.as_ref()?;
+        let bits = BitChunks::new(mask.values(), mask.offset() + first, keys);
+        Some(bits.iter().chain([bits.remainder_bits()]))
     }
 
     /// Takes the normalized and the full keys.
@@ -87,10 +110,16 @@ impl NormalizedKeys {
 
     /// Records which rows have a key.
     pub(super) fn keep(&mut self, keep: Option<BooleanBuffer>, rows: usize) {
-        let Some(keep) = keep.filter(|keep| keep.count_set_bits() < rows) else {
+        let count = keep.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
+        let Some(keep) = keep.filter(|_| count < rows) else {
             self.rows = None;
             return;
         };
+        if self.may_mask && count >= rows / MASKED {
+            self.rows = None;
+            self.mask = Some(keep);
+            return;
+        }
         let kept = self.rows.get_or_insert_default();
         kept.clear();
         kept.extend(keep.set_indices().map(|row| row as Row));

@@ -5,6 +5,9 @@ use std::ops::Range;
 use workahead_walks::selection::SelectionVector;
 use workahead_walks::walk::Row;
 
+/// If fewer than one key in this many hits, a branch on each is guessed well.
+const SPARSE: usize = 8;
+
 /// Matching rows of both sides, side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Matches {
@@ -52,13 +55,24 @@ impl Matches {
         self.build.push(build);
     }
 
-    /// Appends the probe rows that hit, and their values: written unconditionally, kept on a hit.
+    /// Appends the probe rows that hit, and their values. If more than a few hit, they are written
+    /// unconditionally and kept on a hit.
     pub(super) fn extend<T: Copy + Default>(
         (probe, build): (&mut Vec<Row>, &mut Vec<T>),
         rows: Range<Row>,
         selection: &SelectionVector,
         of: impl Fn(u64) -> T,
     ) {
+        let hits = selection.hits();
+        if hits * SPARSE < rows.len() {
+            probe.reserve(hits);
+            build.reserve(hits);
+            for (at, value) in selection.hits_each() {
+                probe.push(rows.start + at as Row);
+                build.push(of(value));
+            }
+            return;
+        }
         let mut kept = probe.len();
         probe.resize(kept + rows.len(), 0);
         build.resize(kept + rows.len(), T::default());

@@ -17,7 +17,7 @@ fn vector<'l>(
     table: &InMemoryBuildSide,
     most: usize,
 ) -> (Row, &'l mut SelectionVector) {
-    let (first, selection) = lookup.vector(&table.data.hash_table, keys.values(), most);
+    let (first, selection) = lookup.vector(&table.data.hash_table, keys, most);
     if let Some(store) = &table.data.store {
         store.confirm(selection, &keys.full_keys, first as usize);
     }

@@ -36,6 +36,7 @@ struct Dense<'a> {
     pieces: Vec<Piece>,
     threads: usize,
     encoding: &'a KeyEncoding,
+    existence_only: bool,
 }
 
 impl KeyedRows<'_> {
@@ -53,6 +54,7 @@ impl KeyedRows<'_> {
             pieces: self.pieces(options),
             threads: options.threads,
             encoding,
+            existence_only: options.existence_only,
         };
         if let Some(column) = self.payload_column(options) {
             if dense.put(&mut table, Values::Column(column))? {
@@ -104,7 +106,7 @@ impl Dense<'_> {
 
     /// Stores all rows, with repeated keys.
     fn group(&self, table: &mut perfect_hash::Table) -> Result<Repeats, JoinError> {
-        let mut all = Repeats::of(self.source.rows);
+        let mut all = Repeats::of(self.source.rows).ignored_if(self.existence_only);
         let shared = table.shared();
         if self.threads == 1 {
             self.group_share(shared, Share::WHOLE, &mut all)?;
@@ -112,7 +114,13 @@ impl Dense<'_> {
         }
         let repeats = on_threads(self.threads, |thread| {
             let mut repeats: Vec<(Row, Row)> = Vec::new();
-            self.group_share(shared, Share::of(thread, self.threads), &mut repeats)?;
+            let share = Share::of(thread, self.threads);
+            if self.existence_only {
+                let mut ignored = Repeats::of(0).ignored_if(true);
+                self.group_share(shared, share, &mut ignored)?;
+            } else {
+                self.group_share(shared, share, &mut repeats)?;
+            }
             Ok(repeats)
         })?;
         repeats.into_iter().flatten().for_each(|(row, first)| all.emit(row, first));

@@ -296,3 +296,53 @@ fn equal_hashes_are_compared_by_key() {
         }
     }
 }
+
+/// Null keys stay among the keys of a dense table, masked: whatever is below a null, it matches
+/// nothing. Lengths around a word of the mask, in slices that start anywhere in one.
+#[test]
+fn nulls_match_nothing_whatever_is_below_them() {
+    let one = batch(&[("k", numbers([Some(7), Some(8), Some(7), None]))]);
+    for (rows, start) in [(1, 0), (63, 0), (64, 3), (65, 0), (128, 7), (3000, 61)] {
+        for every in [2, 3, 100] {
+            let valid = |row: usize| !row.is_multiple_of(every);
+            let nulls = (0..start + rows).map(valid).collect();
+            let keys = Int64Array::new(vec![7; start + rows].into(), Some(nulls));
+            let many = batch(&[("k", Arc::new(keys))]).slice(start, rows);
+            let matched = (start..start + rows).filter(|row| valid(*row)).count();
+            for (join_type, expected) in [
+                (JoinType::Inner, 2 * matched),
+                (JoinType::Right, rows + matched),
+                (JoinType::RightSemi, matched),
+                (JoinType::RightAnti, rows - matched),
+                (JoinType::RightMark, rows),
+                (JoinType::LeftSemi, if matched > 0 { 2 } else { 0 }),
+            ] {
+                for layout in [TableLayout::Dense, TableLayout::Buckets] {
+                    let on = [("k", "k")];
+                    let join = HashJoin::by_names(one.schema(), many.schema(), &on, join_type);
+                    let join = join.unwrap().with_build_side(Side::Left).with_table_layout(layout);
+                    let outputs =
+                        joined(&join, std::slice::from_ref(&one), std::slice::from_ref(&many));
+                    assert_eq!(
+                        self::rows(&outputs),
+                        expected,
+                        "{join_type} {layout:?} {rows} {start} {every}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A join that only asks whether a key is there keeps no list of a key's rows.
+#[test]
+fn existence_needs_no_duplicate_lists() {
+    let many = batch(&[("k", numbers((0..1000).map(|row| Some(row % 10))))]);
+    let table = |join_type| {
+        let join = HashJoin::by_names(many.schema(), many.schema(), &[("k", "k")], join_type);
+        let mut build = join.unwrap().with_build_side(Side::Left).build();
+        build.push(many.clone()).unwrap();
+        build.finish().unwrap().table_bytes()
+    };
+    assert!(table(JoinType::RightSemi) + 1000 * 4 <= table(JoinType::Inner));
+}

@@ -61,6 +61,7 @@ fn built(
         partition_bytes: None,
         piece_rows: 700,
         payload,
+        existence_only: false,
     };
     let span = Span { lowest: -500_i64 as u64, width: 99_999 };
     let encoding = KeyEncoding::new(EncodingKind::Identity);
