@@ -33,13 +33,14 @@ impl KeyBitmap {
 
     /// Adds keys, but for nulls. False if it would have more than `bytes_max`.
     pub(crate) fn add(&mut self, keys: &ArrayRef, bytes_max: usize) -> bool {
-        let nulls = keys.logical_nulls();
         let mut fits = true;
-        each_number(keys, |row, number| {
-            fits = fits
-                && (nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
-                    || self.set(number, bytes_max));
-        }) && fits
+        let numbers = match keys.logical_nulls() {
+            None => each_number(keys, |_, number| fits = fits && self.set(number, bytes_max)),
+            Some(nulls) => each_number(keys, |row, number| {
+                fits = fits && (nulls.is_null(row) || self.set(number, bytes_max));
+            }),
+        };
+        numbers && fits
     }
 
     #[inline]
@@ -126,12 +127,11 @@ fn has_numbers(kind: &DataType) -> bool {
 /// Calls `f` with each row's number, of null rows too. False if they have none.
 fn each_number(keys: &ArrayRef, mut f: impl FnMut(usize, i64)) -> bool {
     let data = keys.to_data();
-    let mut of = |numbers: &mut dyn Iterator<Item = i64>| {
-        numbers.enumerate().for_each(|(row, number)| f(row, number));
-    };
     macro_rules! numbers {
         ($native:ty) => {
-            of(&mut data.buffer::<$native>(0)[..data.len()].iter().map(|key| i64::from(*key)))
+            for (row, key) in data.buffer::<$native>(0)[..data.len()].iter().enumerate() {
+                f(row, i64::from(*key));
+            }
         };
     }
     match keys.data_type() {

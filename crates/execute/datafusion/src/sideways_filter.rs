@@ -31,8 +31,10 @@ use crate::plan::with_inputs;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 35;
-/// Batches that pass untested after one that exceeded it.
+/// Batches that pass untested after one that exceeded it, and at most after several in a row: twice
+/// as many after each.
 const UNTESTED_BATCHES: usize = 16;
+const UNTESTED_BATCHES_MAX: usize = 256;
 
 /// Drops rows that a join further up would drop, as long as it drops enough of them.
 #[derive(Debug)]
@@ -122,6 +124,7 @@ impl ExecutionPlan for SidewaysFilterExec {
             filter: Arc::clone(&self.filter),
             coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
             untested: 0,
+            untested_next: UNTESTED_BATCHES,
             ended: false,
             baseline: BaselineMetrics::new(&self.metrics, partition),
             dropped: MetricBuilder::new(&self.metrics).counter("dropped_rows", partition),
@@ -153,6 +156,8 @@ struct FilteredStream {
     coalescer: BatchCoalescer,
     /// Batches to come that pass untested.
     untested: usize,
+    /// And as many after the next one that exceeds the limit.
+    untested_next: usize,
     ended: bool,
     baseline: BaselineMetrics,
     dropped: Count,
@@ -183,9 +188,11 @@ impl FilteredStream {
     ) -> Result<Option<RecordBatch>> {
         let (rows, passed) = (batch.num_rows(), found.true_count());
         if passed * 100 > rows * PASSED_PERCENT_MAX {
-            self.untested = UNTESTED_BATCHES;
+            self.untested = self.untested_next;
+            self.untested_next = (2 * self.untested_next).min(UNTESTED_BATCHES_MAX);
             return self.pass_all(batch);
         }
+        self.untested_next = UNTESTED_BATCHES;
         self.dropped.add(rows - passed);
         if passed > 0 {
             self.coalescer.push_batch_with_filter(batch, found)?;
