@@ -16,8 +16,9 @@ use datafusion_common::error::Result;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Statistics, internal_err};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion_expr::ColumnarValue;
+use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion_physical_plan::expressions::{BinaryExpr, DynamicFilterPhysicalExpr};
 use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
@@ -27,6 +28,7 @@ use datafusion_physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
+use crate::key_bitmap::InBitmapExpr;
 use crate::plan::with_inputs;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
@@ -148,6 +150,24 @@ impl ExecutionPlan for SidewaysFilterExec {
     }
 }
 
+/// The part of a filter that decides alone: a bitmap of keys says all that their range does, which
+/// is there for scans to prune by.
+fn decisive(filter: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else {
+        return Ok(Arc::clone(filter));
+    };
+    let current = dynamic.current()?;
+    let and = |of: &Arc<dyn PhysicalExpr>| {
+        let binary = of.downcast_ref::<BinaryExpr>().filter(|of| *of.op() == Operator::And)?;
+        Some((Arc::clone(binary.left()), Arc::clone(binary.right())))
+    };
+    let Some((range, keys)) = and(&current) else { return Ok(current) };
+    // Of two keys, each has a range.
+    let is_of_one =
+        and(&range).is_some_and(|(from, to)| and(&from).is_none() && and(&to).is_none());
+    Ok(if is_of_one && keys.is::<InBitmapExpr>() { keys } else { current })
+}
+
 /// The rows that pass.
 struct FilteredStream {
     input: SendableRecordBatchStream,
@@ -171,7 +191,7 @@ impl FilteredStream {
             return self.pass_all(batch);
         }
         let rows = batch.num_rows();
-        match self.filter.evaluate(&batch)? {
+        match decisive(&self.filter)?.evaluate(&batch)? {
             ColumnarValue::Array(found) => self.filter_rows(batch, found.as_boolean()),
             ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))) => self.pass_all(batch),
             ColumnarValue::Scalar(_) => {
