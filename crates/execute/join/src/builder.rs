@@ -146,7 +146,9 @@ impl Builder {
         let (keyed, distinct) = (self.rows.keyed, self.distinct.estimate());
         let entries = MemoryEstimate::entries_of(keyed, distinct);
         let layout = self.spec.choose_table_layout(entries, span.map(|span| span.width));
-        Decision { kind, span, keyed, distinct, entries, layout, partitioned: false }
+        let existence_only = self.spec.asks_existence_only() && span.is_some();
+        let partitioned = false;
+        Decision { kind, span, keyed, distinct, entries, layout, existence_only, partitioned }
     }
 
     /// Charges the batches' actual size.
@@ -245,7 +247,8 @@ impl Builder {
             distinct: decision.distinct,
             key_bytes,
             widest_bytes: widest(self.batches()),
-            table_bytes: decision.dense_bytes().unwrap_or(0),
+            table_bytes: decision.dense_bytes(),
+            existence_only: decision.existence_only,
             load: self.spec.load(),
             batch_rows: self.batch_rows,
             match_bitmap: self.spec.output_rules().build != SideOutput::Never,
@@ -320,12 +323,12 @@ impl Builder {
         let options = BuildOptions {
             entries: decision.entries,
             load: self.spec.load(),
-            threads: if decision.partitioned { self.spec.probers } else { 1 },
+            threads: decision.threads(self.spec.probers),
             pages,
             partition_bytes: decision.partitioned.then(|| self.partition_bytes()),
             piece_rows: PIECE_ROWS,
             payload: column,
-            existence_only: self.spec.asks_existence_only() && store.is_none(),
+            existence_only: decision.existence_only,
         };
         let (mut kept, schema) = (kept_columns(&self.spec), self.spec.schema_of(side));
         let built = match decision.dense_span() {

@@ -4,10 +4,9 @@
 //! all batches pushed ─► decide ─► reserve memory ─► finish, or spill
 //! ```
 
-use workahead_walks::perfect_hash;
-
 use crate::keys::EncodingKind;
 use crate::table_build::Span;
+use crate::table_layout::dense_bytes;
 use crate::{LayoutChoice, TableLayout};
 
 /// The planned table.
@@ -22,6 +21,8 @@ pub(crate) struct Decision {
     /// Entries the table has room for.
     pub(crate) entries: usize,
     pub(crate) layout: LayoutChoice,
+    /// Whether only the presence of a key counts: a dense table is a set.
+    pub(crate) existence_only: bool,
     /// Whether there is memory for a partitioned or parallel build.
     pub(crate) partitioned: bool,
 }
@@ -32,8 +33,14 @@ impl Decision {
         self.span.filter(|_| self.layout.layout == TableLayout::Dense)
     }
 
+    /// How many of a number of threads build: all that need no memory of their own, or have it.
+    pub(crate) fn threads(&self, threads: usize) -> usize {
+        let is_set = self.existence_only && self.dense_span().is_some();
+        if self.partitioned || is_set { threads } else { 1 }
+    }
+
     /// Bytes of the table, if it is dense.
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
-        self.dense_span().and_then(|span| perfect_hash::Table::bytes_for(span.width))
+        self.dense_span().and_then(|span| dense_bytes(span.width, self.existence_only))
     }
 }

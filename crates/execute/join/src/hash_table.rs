@@ -3,6 +3,7 @@
 use workahead_walks::bucket::{self, select};
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Prefetching, ToL1};
+use workahead_walks::perfect_hash::set::{self, KeySet};
 use workahead_walks::selection::SelectionVector;
 use workahead_walks::{perfect_hash, with_isa};
 
@@ -10,6 +11,8 @@ use workahead_walks::{perfect_hash, with_isa};
 pub(crate) enum HashTable {
     Buckets(bucket::Table),
     Dense(perfect_hash::Table),
+    /// No values, for a join that only asks whether a key is there.
+    Set(KeySet),
 }
 
 impl HashTable {
@@ -17,13 +20,13 @@ impl HashTable {
     pub(crate) fn buckets(&self) -> Option<&bucket::Table> {
         match self {
             Self::Buckets(table) => Some(table),
-            Self::Dense(_) => None,
+            Self::Dense(_) | Self::Set(_) => None,
         }
     }
 
     fn dense(&self) -> Option<&perfect_hash::Table> {
         match self {
-            Self::Buckets(_) => None,
+            Self::Buckets(_) | Self::Set(_) => None,
             Self::Dense(table) => Some(table),
         }
     }
@@ -33,6 +36,7 @@ impl HashTable {
         match self {
             Self::Buckets(table) => table.len(),
             Self::Dense(table) => table.len(),
+            Self::Set(set) => set.len(),
         }
     }
 
@@ -40,6 +44,7 @@ impl HashTable {
         match self {
             Self::Buckets(table) => table.bytes(),
             Self::Dense(table) => table.bytes(),
+            Self::Set(set) => set.bytes(),
         }
     }
 
@@ -54,6 +59,7 @@ impl HashTable {
         match self {
             Self::Buckets(table) => table.update_values(update),
             Self::Dense(table) => table.update_values(update),
+            Self::Set(_) => {}
         }
     }
 
@@ -62,6 +68,7 @@ impl HashTable {
         match self {
             Self::Buckets(table) => table.line(key),
             Self::Dense(table) => table.line(key),
+            Self::Set(set) => set.line(key),
         }
     }
 
@@ -78,6 +85,12 @@ impl HashTable {
                 with_isa!(Detected::best(), isa => {
                     let _inside = isa;
                     perfect_hash::look_up(table, keys, memory, selection)
+                });
+            }
+            Self::Set(set) => {
+                with_isa!(Detected::best(), isa => {
+                    let _inside = isa;
+                    set::look_up(set, keys, selection)
                 });
             }
         }

@@ -77,7 +77,9 @@ pub(crate) struct MemoryEstimate {
     /// Rows of the longest batch.
     pub(crate) batch_rows: usize,
     /// Bytes of the table, unless it has buckets.
-    pub(crate) table_bytes: usize,
+    pub(crate) table_bytes: Option<usize>,
+    /// Whether only the presence of a key counts: nothing is kept of repeated ones.
+    pub(crate) existence_only: bool,
     /// How full buckets may get.
     pub(crate) load: Load,
     /// Whether there is a match bitmap for build rows.
@@ -101,8 +103,11 @@ impl MemoryEstimate {
         let full_keys = self.key_bytes;
         let keys = if full_keys > 0 { self.keyed * WORD_BYTES } else { 0 };
         let table = Table::bytes_for(self.entries(), self.load).unwrap_or(usize::MAX / 2);
-        let table = table.max(self.table_bytes);
-        let rows = self.keyed * ROW_BYTES;
+        let table = match self.table_bytes {
+            Some(bytes) if self.existence_only => bytes,
+            other => table.max(other.unwrap_or(0)),
+        };
+        let rows = if self.existence_only { 0 } else { self.keyed * ROW_BYTES };
         // A bit for each row, one for each duplicate list, and both again for the unmatched build
         // scan.
         let match_bitmap = if self.match_bitmap { self.rows.div_ceil(8) * 3 } else { 0 };

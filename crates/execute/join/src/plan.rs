@@ -1,14 +1,13 @@
 //! The plan of a join, before it runs: for `--explain` and for planners.
 
 use workahead_walks::bucket::Table;
-use workahead_walks::perfect_hash;
 
 use crate::batch::batch_bytes_max;
 use crate::bloom_filter::SharedBloomFilter;
 use crate::join_type::SideOutput;
 use crate::keys::EncodingKind;
 use crate::memory_estimate::{MemoryEstimate, OutputSize, ProbeBatchSize, RowSize, WORD_BYTES};
-use crate::table_layout::NO_INTEGERS;
+use crate::table_layout::{NO_INTEGERS, dense_bytes};
 use crate::{JoinSpec, LayoutChoice, Side, TableLayout};
 
 /// Assumed bytes of a key's string or row.
@@ -76,7 +75,8 @@ impl JoinSpec {
             distinct: rows,
             key_bytes: rows * key_bytes,
             widest_bytes: payload_bytes / columns,
-            table_bytes: 0,
+            table_bytes: None,
+            existence_only: span.is_some() && self.asks_existence_only(),
             load: self.load(),
             batch_rows: PROBE_BATCH_ROWS,
             match_bitmap: self.output_rules().build != SideOutput::Never,
@@ -87,11 +87,11 @@ impl JoinSpec {
             planned.why = UNKNOWN_RANGE.to_owned();
         }
         let dense = span.filter(|_| planned.layout == TableLayout::Dense);
-        let dense = dense.and_then(perfect_hash::Table::bytes_for);
+        let dense = dense.and_then(|span| dense_bytes(span, estimate.existence_only));
         let buckets =
             || Table::bytes_for(estimate.entries(), self.load()).unwrap_or(usize::MAX / 2);
         let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
-        estimate.table_bytes = dense.unwrap_or(0);
+        estimate.table_bytes = dense;
         let row = RowSize { average: row_bytes, widest: 0 };
         let bytes_max = batch_bytes_max(self.memory.share(), self.probers);
         let output = OutputSize { rows: self.batch_rows, bytes_max };

@@ -194,7 +194,8 @@ impl JoinSpec {
 
     /// The table layout for a number of distinct keys, and their range unless they are hashed.
     pub(crate) fn choose_table_layout(&self, entries: usize, span: Option<u64>) -> LayoutChoice {
-        self.table_layout.choose(entries, span, self.memory.limit().is_some())
+        let (limited, existence_only) = (self.memory.limit().is_some(), self.asks_existence_only());
+        self.table_layout.choose(entries, span, limited, existence_only)
     }
 
     /// How full the table may get.

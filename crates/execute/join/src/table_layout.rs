@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::perfect_hash;
+use workahead_walks::perfect_hash::set::KeySet;
 
 use crate::display::{Bytes, Count};
 
@@ -61,6 +62,12 @@ pub(crate) fn table_load(limited: bool) -> Load {
     if limited { LIMITED_LOAD } else { Load::HALF }
 }
 
+/// Bytes of a dense table whose highest key is so much above its lowest: of a set, if only the
+/// presence of a key counts. `None` if there can be none.
+pub(crate) fn dense_bytes(span: u64, existence_only: bool) -> Option<usize> {
+    if existence_only { KeySet::bytes_for(span) } else { perfect_hash::Table::bytes_for(span) }
+}
+
 impl TableLayout {
     /// All layouts, [`Auto`](Self::Auto) first.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Buckets, Self::Dense, Self::Bloom];
@@ -82,7 +89,13 @@ impl TableLayout {
 
     /// The layout for a number of distinct keys, and their range if they are integers. With limited
     /// memory, no layout is larger than buckets.
-    pub(crate) fn choose(self, entries: usize, span: Option<u64>, limited: bool) -> LayoutChoice {
+    pub(crate) fn choose(
+        self,
+        entries: usize,
+        span: Option<u64>,
+        limited: bool,
+        existence_only: bool,
+    ) -> LayoutChoice {
         let buckets = bucket::Table::bytes_for(entries, table_load(limited)).unwrap_or(usize::MAX);
         let most = match self {
             Self::Buckets | Self::Bloom => {
@@ -98,28 +111,29 @@ impl TableLayout {
             return LayoutChoice { layout: Self::Buckets, why: NO_INTEGERS.into() };
         };
         let (places, buckets) = (Count(u128::from(span) + 1), Bytes(buckets));
-        match perfect_hash::Table::bytes_for(span) {
+        let place = if existence_only { "bit" } else { "slot" };
+        match dense_bytes(span, existence_only) {
             Some(dense) if dense <= most && self == Self::Dense => {
                 LayoutChoice { layout: self, why: "as requested".into() }
             }
             Some(dense) if dense <= most => {
                 let dense = Bytes(dense);
                 let why = format!(
-                    "a slot for each of the {places} integers between the lowest and the highest \
-                     key is {dense}, where buckets take {buckets}"
+                    "a {place} for each of the {places} integers between the lowest and the \
+                     highest key is {dense}, where buckets take {buckets}"
                 );
                 LayoutChoice { layout: Self::Dense, why }
             }
             Some(dense) => {
                 let dense = Bytes(dense);
                 let why = format!(
-                    "{buckets}, where a slot for each of the {places} integers between the lowest \
-                     and the highest key would be {dense}"
+                    "{buckets}, where a {place} for each of the {places} integers between the \
+                     lowest and the highest key would be {dense}"
                 );
                 LayoutChoice { layout: Self::Buckets, why }
             }
             None => {
-                let why = format!("{buckets}; the keys lie too far apart for a slot each");
+                let why = format!("{buckets}; the keys lie too far apart for a {place} each");
                 LayoutChoice { layout: Self::Buckets, why }
             }
         }
@@ -178,7 +192,7 @@ mod tests {
 
     /// The choice with unlimited memory.
     fn free(design: TableLayout, entries: usize, span: Option<u64>) -> LayoutChoice {
-        design.choose(entries, span, false)
+        design.choose(entries, span, false, false)
     }
 
     #[test]
@@ -197,7 +211,7 @@ mod tests {
     #[test]
     fn no_table_is_larger_than_buckets_where_memory_is_limited() {
         for design in [TableLayout::Auto, TableLayout::Dense] {
-            let of = |span| design.choose(1_000_000, Some(span), true).layout;
+            let of = |span| design.choose(1_000_000, Some(span), true, false).layout;
             assert_eq!((of(2_600_000), of(3_000_000)), (TableLayout::Dense, TableLayout::Buckets));
         }
     }

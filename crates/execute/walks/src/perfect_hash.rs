@@ -20,6 +20,7 @@
 //!   further rows are counted and passed to a sink.
 
 mod atomics;
+pub mod set;
 pub mod shared;
 #[cfg(test)]
 mod tests;

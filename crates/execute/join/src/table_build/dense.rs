@@ -4,6 +4,7 @@
 //! ```text
 //! unique keys   pieces ──► next free thread ──► stores, in any order
 //! others        pieces ──► every thread, which handles the slots of its own share
+//! keys alone    pieces ──► next free thread ──► sets bits, in any order
 //! ```
 
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use workahead_walks::perfect_hash;
+use workahead_walks::perfect_hash::set::KeySet;
 use workahead_walks::perfect_hash::shared::{Share, Shared};
 use workahead_walks::walk::{Row, Sink};
 
@@ -36,17 +38,20 @@ struct Dense<'a> {
     pieces: Vec<Piece>,
     threads: usize,
     encoding: &'a KeyEncoding,
-    existence_only: bool,
 }
 
 impl KeyedRows<'_> {
-    /// Builds a dense table of all keys, which lie in `span`.
+    /// Builds a dense table of all keys, which lie in `span`: a set, if nothing but their presence
+    /// counts.
     pub(crate) fn build_dense(
         &self,
         options: &BuildOptions<'_>,
         span: Span,
         encoding: &KeyEncoding,
     ) -> Result<BuiltTable, JoinError> {
+        if options.existence_only {
+            return self.build_set(options, span, encoding);
+        }
         let range = (span.lowest, span.lowest.wrapping_add(span.width));
         let mut table = perfect_hash::Table::for_range_by(options.threads, range, options.pages)?;
         let dense = Dense {
@@ -54,7 +59,6 @@ impl KeyedRows<'_> {
             pieces: self.pieces(options),
             threads: options.threads,
             encoding,
-            existence_only: options.existence_only,
         };
         if let Some(column) = self.payload_column(options) {
             if dense.put(&mut table, Values::Column(column))? {
@@ -70,6 +74,26 @@ impl KeyedRows<'_> {
         }
         let repeats = dense.group(&mut table)?;
         Ok(BuiltTable::Rows(HashTable::Dense(table), repeats))
+    }
+
+    /// Builds the set of all keys, which lie in `span`.
+    fn build_set(
+        &self,
+        options: &BuildOptions<'_>,
+        span: Span,
+        encoding: &KeyEncoding,
+    ) -> Result<BuiltTable, JoinError> {
+        let mut set = KeySet::for_span(span.lowest, span.width, options.pages)?;
+        let (pieces, next, shared) = (self.pieces(options), AtomicUsize::new(0), set.shared());
+        on_threads(options.threads.min(pieces.len()).max(1), |_| {
+            let next_pieces =
+                std::iter::from_fn(|| pieces.get(next.fetch_add(1, Ordering::Relaxed)));
+            self.fold(next_pieces, encoding, (), |(), _, keys| {
+                shared.add(keys);
+                Ok(())
+            })
+        })?;
+        Ok(BuiltTable::Rows(HashTable::Set(set), Repeats::of(0)))
     }
 }
 
@@ -106,7 +130,7 @@ impl Dense<'_> {
 
     /// Stores all rows, with repeated keys.
     fn group(&self, table: &mut perfect_hash::Table) -> Result<Repeats, JoinError> {
-        let mut all = Repeats::of(self.source.rows).ignored_if(self.existence_only);
+        let mut all = Repeats::of(self.source.rows);
         let shared = table.shared();
         if self.threads == 1 {
             self.group_share(shared, Share::WHOLE, &mut all)?;
@@ -114,13 +138,7 @@ impl Dense<'_> {
         }
         let repeats = on_threads(self.threads, |thread| {
             let mut repeats: Vec<(Row, Row)> = Vec::new();
-            let share = Share::of(thread, self.threads);
-            if self.existence_only {
-                let mut ignored = Repeats::of(0).ignored_if(true);
-                self.group_share(shared, share, &mut ignored)?;
-            } else {
-                self.group_share(shared, share, &mut repeats)?;
-            }
+            self.group_share(shared, Share::of(thread, self.threads), &mut repeats)?;
             Ok(repeats)
         })?;
         repeats.into_iter().flatten().for_each(|(row, first)| all.emit(row, first));
