@@ -66,6 +66,11 @@ impl MatchBitmap {
         self.words[bit / 64] >> (bit % 64) & 1 != 0
     }
 
+    /// The bits of 64 rows.
+    pub(crate) fn word(&self, word: usize) -> u64 {
+        self.words[word]
+    }
+
     /// The number of set bits.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -9,6 +9,17 @@ use crate::chunks::NO_ROW;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::join_type::SideOutput;
 
+/// Rows of a word of the match bitmap.
+const WORD: usize = u64::BITS as usize;
+
+/// The rows to be output on their own.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Matched,
+    Unmatched,
+    All,
+}
+
 impl MatchGenerator {
     /// Outputs matches with the unmatched rows between them.
     pub(super) fn merge(&mut self, room: usize) {
@@ -33,25 +44,43 @@ impl MatchGenerator {
             self.matches_complete = true;
             self.complete_matches(table, rows);
         }
-        let interleaves_unmatched = Self::interleaves_unmatched(table);
-        while self.next_row < rows && self.out.len() < room {
-            let row = self.next_row;
-            let is_output = match output_rules.probe {
-                SideOutput::Never | SideOutput::Tracked => break,
-                SideOutput::Matched => self.matched.get(row),
-                SideOutput::Unmatched => interleaves_unmatched || !self.matched.get(row),
-                SideOutput::Marked => true,
-            };
-            if is_output {
-                self.out.probe.push(row as Row);
-                if output_rules.matches {
-                    self.out.build.push(NO_ROW);
-                }
+        let wanted = match output_rules.probe {
+            SideOutput::Never | SideOutput::Tracked => {
+                self.done = true;
+                return;
             }
-            self.next_row += 1;
+            SideOutput::Matched => Wanted::Matched,
+            SideOutput::Unmatched if !Self::interleaves_unmatched(table) => Wanted::Unmatched,
+            SideOutput::Unmatched | SideOutput::Marked => Wanted::All,
+        };
+        while self.next_row < rows && self.out.len() < room {
+            self.output_word(wanted, rows, room);
         }
-        self.done = self.next_row == rows
-            || matches!(output_rules.probe, SideOutput::Never | SideOutput::Tracked);
+        if output_rules.matches {
+            self.out.build.resize(self.out.probe.len(), NO_ROW);
+        }
+        self.done = self.next_row == rows;
+    }
+
+    /// Outputs the wanted rows from the next one to the end of its word of the bitmap.
+    fn output_word(&mut self, wanted: Wanted, rows: usize, room: usize) {
+        let (word, bit) = (self.next_row / WORD, self.next_row % WORD);
+        let bits = match wanted {
+            Wanted::Matched => self.matched.word(word),
+            Wanted::Unmatched => !self.matched.word(word),
+            Wanted::All => u64::MAX,
+        };
+        let end = rows.min((word + 1) * WORD);
+        let beyond = WORD - (end - word * WORD);
+        let mut rest = (bits >> bit << bit) << beyond >> beyond;
+        self.next_row = end;
+        for _ in 0..rest.count_ones().min((room - self.out.len()) as u32) {
+            self.out.probe.push((word * WORD) as Row + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+        if rest != 0 {
+            self.next_row = word * WORD + rest.trailing_zeros() as usize;
+        }
     }
 
     /// Consequences of knowing all matches.
