@@ -90,6 +90,37 @@ async fn a_join_that_exceeds_memory_spills_to_the_sessions_directory() {
     assert_eq!(inner.count(), 0, "spill files remain");
 }
 
+/// Rows that went to files are in the filter by keys too: what it lets a scan skip matches none.
+#[tokio::test]
+async fn a_build_that_spills_filters_the_scan_by_all_of_its_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let unlimited = session(false, SessionConfig::new().with_target_partitions(1));
+    register(&unlimited);
+    let path = home.path().join("r.parquet").to_str().unwrap().to_owned();
+    let copy = unlimited.sql(&format!("copy (select * from r order by k) to '{path}'")).await;
+    copy.unwrap().collect().await.unwrap();
+    // Of keys, so that no predicate of the other side follows from it.
+    let from = format!("l {:080}", ROWS / 2);
+    let sql =
+        format!("select l.k, l.text, r.text from l join r on l.k = r.k where l.text >= '{from}'");
+    let expected = rows(&unlimited, plan(&unlimited, &sql).await).await.unwrap();
+    let (context, pool) = limited(1400 << 10, at(home.path()));
+    register(&context);
+    context.deregister_table("r").unwrap();
+    context.register_parquet("r", &path, ParquetReadOptions::default()).await.unwrap();
+    context.sql("set datafusion.execution.parquet.pushdown_filters = true").await.unwrap();
+    let plan = plan(&context, &sql).await;
+    assert!(rows(&context, Arc::clone(&plan)).await.unwrap() == expected);
+    assert_eq!(pool.reserved(), 0);
+    let metrics = counted(&plan);
+    assert!(metrics.spilled_rows().unwrap() > 0, "{metrics}");
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    let bounds = format!("DynamicFilter [ k@0 >= {} AND k@0 <= {}", ROWS / 2, ROWS - 1);
+    assert!(text.contains(&bounds), "{text}");
+    let scanned = metrics.sum_by_name("input_rows").unwrap().as_usize();
+    assert_eq!(scanned, ROWS as usize / 2, "the scan skips what the filter has not");
+}
+
 #[tokio::test]
 async fn with_enough_memory_nothing_is_spilled() {
     let home = tempfile::tempdir().unwrap();
