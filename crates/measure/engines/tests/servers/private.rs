@@ -179,7 +179,7 @@ fn a_deep_directory_has_its_socket_elsewhere() {
     let server = start(&options(&deep));
     server.connect("postgres").unwrap();
     let socket = format!("{:?}", server.address("postgres").place);
-    assert!(!socket.contains("ddd"), "{socket}");
+    assert!(!socket.contains(&"d".repeat(20)), "{socket}");
     let workahead_engines::address::Place::Socket(socket) = server.address("postgres").place else {
         panic!("no socket")
     };
