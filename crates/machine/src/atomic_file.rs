@@ -12,9 +12,9 @@
 //! the rest of a killed process, which the next file of that name sweeps away.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -72,7 +72,9 @@ impl AtomicFile {
             };
             let created = Self { file, temporary: Some(temporary), target: target.clone() };
             // Some file systems have no locks: there nothing is swept either.
-            let _ = created.file.try_lock();
+            if let Err(TryLockError::WouldBlock) = created.file.try_lock() {
+                continue;
+            }
             // It may have been swept between its first two calls.
             if created.file.metadata()?.nlink() > 0 {
                 return Ok(created);
@@ -92,9 +94,10 @@ impl AtomicFile {
     /// When the content can't be stored or the name can't be given; nothing is left behind then.
     pub fn publish(mut self) -> io::Result<()> {
         let Some(temporary) = &self.temporary else { return (&self.file).flush() };
-        // Who may read what is replaced stays as it was.
-        if let Ok(before) = fs::metadata(&self.target) {
-            self.file.set_permissions(before.permissions())?;
+        if let Ok(before) = fs::symlink_metadata(&self.target)
+            && before.is_file()
+        {
+            self.file.set_permissions(permissions(&before, &self.file.metadata()?))?;
         }
         self.file.sync_all()?;
         fs::rename(temporary, &self.target)?;
@@ -119,6 +122,13 @@ impl Write for &AtomicFile {
     fn flush(&mut self) -> io::Result<()> {
         (&self.file).flush()
     }
+}
+
+/// Who may read what is replaced stays as it was. Another user's word opens nothing that would be
+/// closed otherwise, and nobody's makes the new file run as its owner.
+fn permissions(before: &fs::Metadata, new: &fs::Metadata) -> Permissions {
+    let mode = before.mode() & 0o777;
+    Permissions::from_mode(if before.uid() == new.uid() { mode } else { mode & new.mode() })
 }
 
 /// Writes a file whole.
@@ -236,6 +246,33 @@ mod tests {
         drop(file);
         assert_eq!(fs::read(&target).unwrap(), b"old");
         assert_eq!(names(directory.path()), ["a.txt"]);
+    }
+
+    #[test]
+    fn permissions_stay_but_for_another_owners() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str, mode: u32| {
+            let path = directory.path().join(name);
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        for (given, kept) in [(0o640, 0o640), (0o666, 0o666), (0o6755, 0o755)] {
+            let target = at("a", given);
+            write_whole(&target, b"new").unwrap();
+            assert_eq!(mode(&target), kept);
+        }
+        let (own, other) = (at("own", 0o644), at("other", 0o4666));
+        if std::os::unix::fs::chown(&other, Some(own_user() + 1), None).is_ok() {
+            fs::set_permissions(&other, Permissions::from_mode(0o4666)).unwrap();
+            write_whole(&other, b"new").unwrap();
+            let open = at("new", 0o666);
+            fs::remove_file(&open).unwrap();
+            fs::write(&open, "").unwrap();
+            assert_eq!(mode(&other), mode(&open), "what a new file has, and no more");
+        }
+        assert_eq!(mode(&own), 0o644);
     }
 
     #[test]
