@@ -18,6 +18,7 @@ pub mod password;
 mod query;
 mod read_only;
 mod role;
+mod settings;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use crate::server::{Error, own_name};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
 use read_only::ReadOnly;
+pub(crate) use settings::tunes;
 use url::Url;
 
 /// What clients may do on a server that is not ours.

@@ -39,12 +39,7 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
-    if let Some(hidden) = hidden(text, dialect) {
-        return Err(format!("`{hidden}` may do more than read"));
-    }
-    if let Some(what) = ambiguous(text, dialect) {
-        return Err(format!("servers do not agree on what it means: {what}"));
-    }
+    plain(text, dialect)?;
     // A long chain of operators is a deep tree.
     std::thread::scope(|scope| {
         let deep = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -52,6 +47,17 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
         let checked = checked.map_err(|error| format!("no thread to check the query: {error}"))?;
         checked.join().unwrap_or_else(|_| Err("the query can't be parsed".to_owned()))
     })
+}
+
+/// Refuses what the parser and a server may not see alike.
+fn plain(text: &str, dialect: Dialect) -> Result<(), String> {
+    if let Some(hidden) = hidden(text, dialect) {
+        return Err(format!("`{hidden}` may do more than read"));
+    }
+    match ambiguous(text, dialect) {
+        Some(what) => Err(format!("servers do not agree on what it means: {what}")),
+        None => Ok(()),
+    }
 }
 
 /// What a server may read where the parser sees a comment or a text in quotes.
@@ -101,6 +107,12 @@ fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
         return Err(*says);
     }
     let anew = statement.to_string();
+    plain(&anew, dialect)?;
+    if dialect == Dialect::Postgres
+        && let Some(operator) = quotes::unknown_operator(&anew, &OPERATORS_OF_ONE)
+    {
+        return Err(format!("`{operator}` is no operator of the server's own"));
+    }
     match Parser::parse_sql(grammar, &anew) {
         Ok(again) if again == statements => Ok(anew),
         _ => Err("it can't be written anew: write it in another way".to_owned()),
@@ -169,6 +181,9 @@ const OPERATORS: &[&str] = &[
     "OVERLAPS",
 ];
 
+/// Those that stand before one value, and signs that are no operators.
+const OPERATORS_OF_ONE: [&str; 8] = ["@", "@-@", "|/", "||/", "!!", "?-", "=>", "!="];
+
 struct Check {
     dialect: Dialect,
     statements: usize,
@@ -198,8 +213,10 @@ impl Check {
         refused(format!("`{name}` is not among the built-in functions that only compute"))
     }
 
+    /// In quotes `coalesce` is a user's function, as is every stored one of MariaDB.
     fn is_allowed(&self, function: &Ident) -> bool {
-        functions::allowed(self.dialect).any(|name| self.is(function, name))
+        function.quote_style.is_none()
+            && functions::allowed(self.dialect).any(|name| self.is(function, name))
     }
 
     /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL manual,
@@ -275,6 +292,10 @@ impl Visitor for Check {
     fn pre_visit_select(&mut self, select: &Select) -> Refusal {
         if select.into.is_some() {
             return refused("`INTO` puts its rows somewhere");
+        }
+        if !select.optimizer_hints.is_empty() {
+            // They set what they like, and a server may see more in them than a hint.
+            return refused("it has a hint in a comment");
         }
         ControlFlow::Continue(())
     }

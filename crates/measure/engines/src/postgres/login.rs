@@ -98,9 +98,10 @@ fn introduce(wire: &mut Wire, address: &Address) -> Result<(), SessionError> {
         ("application_name", "workahead"),
     ];
     let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    // The last of two values counts: no setting undoes it.
+    // The last of two values counts: no setting undoes it, nor the user's or the database's own.
     let read_only = address.read_only.then_some(("default_transaction_read_only", "on"));
-    let parameters = own.into_iter().chain(settings).chain(read_only);
+    let quotes = [("standard_conforming_strings", "on")];
+    let parameters = own.into_iter().chain(settings).chain(quotes).chain(read_only);
     frontend::startup_message(parameters, &mut wire.out).map_err(wrong)?;
     wire.send()
 }

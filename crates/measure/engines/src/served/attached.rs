@@ -13,11 +13,11 @@ use workahead_machine::scheduling::Policy;
 use workahead_study::engine::{EngineError, Reason, Stop};
 use workahead_study::protocol::{Before, Protocol, Start};
 use workahead_workloads::client::{Moment, Workload};
-use workahead_workloads::session::{Dialect, Session, SessionError};
+use workahead_workloads::session::{Dialect, Session, SessionError, Value};
 
 use super::database::{Database, ProcessScope, ServerConfiguration, holds, load};
 use crate::address::Place;
-use crate::attach::{Access, Software, Target};
+use crate::attach::{Access, Software, Target, tunes};
 use crate::connector::Connector;
 use crate::fill::FillTimes;
 use crate::{mariadb, postgres};
@@ -112,24 +112,31 @@ impl Attached {
 
     /// Why a session rejects a setting.
     fn refusal(&self, name: &str, value: &str) -> Option<Reason> {
-        if self.target.access == Access::ReadOnly && is_of_safety(name) {
+        if self.target.access == Access::ReadOnly && !tunes(name) {
             return Some(Reason::new(format_args!(
-                "`{name}` is not to be set where a run only reads: --allow-writes lets it"
+                "`{name}` is not among the settings of memory, planning and time, and a run that \
+                 only reads sets no others: --allow-writes lets it"
             )));
         }
-        let (set, show) = match self.target.software {
+        let given = [Value::Text(name), Value::Text(value)];
+        let (set, given, show) = match self.target.software {
             Software::Postgres => {
-                let name = postgres::identifier(name);
-                let value = postgres::literal(value);
-                (format!("SET {name} = {value}"), format!("SHOW {name}"))
+                let show = format!("SHOW {}", postgres::identifier(name));
+                ("SELECT set_config($1, $2, false)".to_owned(), given.as_slice(), show)
             }
             Software::MariaDb => {
                 let (name, value) = (mariadb::identifier(name), mariadb_value(value));
-                (format!("SET SESSION {name} = {value}"), format!("SELECT @@{name}"))
+                let show = format!("SELECT @@{name}");
+                (format!("SET SESSION {name} = {value}"), [].as_slice(), show)
             }
         };
         let mut session = self.target.connect_unguarded().ok()?;
-        let says = session.run(&set).err()?;
+        // A message of a prepared statement holds no second one.
+        let mut set = || {
+            let statement = session.prepare(&set)?;
+            session.exchange(statement, given, &mut |_| Ok(()))
+        };
+        let says = set().err()?;
         let mut now = None;
         let mut look = || {
             let statement = session.prepare(&show)?;
@@ -145,30 +152,6 @@ impl Attached {
             ))),
         }
     }
-}
-
-/// Whether a setting decides on what a session may write, how texts are read, or what names mean.
-fn is_of_safety(name: &str) -> bool {
-    const PARTS: [&str; 16] = [
-        "autocommit",
-        "authorization",
-        "backslash",
-        "character_set",
-        "client_encoding",
-        "collation",
-        "conforming_strings",
-        "names",
-        "preload",
-        "read_only",
-        "readonly",
-        "replication",
-        "role",
-        "search_path",
-        "sql_log",
-        "sql_mode",
-    ];
-    let name = name.to_ascii_lowercase();
-    PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Numbers and words such as `ON` as they are, other texts in quotes.

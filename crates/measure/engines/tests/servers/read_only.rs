@@ -44,7 +44,7 @@ const USUAL: [&str; 22] = [
     "with x as (select writes() as a) select * from x",
 ];
 
-const POSTGRES: [&str; 50] = [
+const POSTGRES: [&str; 54] = [
     "select set_config('default_transaction_read_only', 'off', false); insert into t values (77)",
     "select set_config('transaction_read_only', 'off', false)",
     "copy (select 'pwned') to program 'cat > {dir}/program'",
@@ -95,9 +95,15 @@ const POSTGRES: [&str; 50] = [
     "select j ?-- '\n k, writes() -- '\n from (select '{}'::jsonb as j, 'a' as k) q",
     "select public.u&\"writes\"()",
     "select g.u&\"writes1\" from generate_series(1, 1) as g(u)",
+    "select \"coalesce\"(77)",
+    "select @ +77",
+    "select /*+ */ */ writes(), /* */ 1",
+    // With quotes in it the name is longer than what the server keeps of it.
+    "select g.\"writes\"\"123456789_123456789_123456789_123456789_123456789_1234567\" from \
+     generate_series(1, 1) as g(\"writes\"\"123456789_123456789_123456789_123456789_123456789_1234567\")",
 ];
 
-const MARIADB: [&str; 36] = [
+const MARIADB: [&str; 37] = [
     "select 1 into outfile '{dir}/outfile'",
     "select 1 into dumpfile '{dir}/dumpfile'",
     "select 1 /*! into outfile '{dir}/comment' */",
@@ -134,16 +140,21 @@ const MARIADB: [&str; 36] = [
     "select 1 as `あ`, 2 as ` , writes() -- `",
     "select @@`version`, writes() -- `",
     "select 1 # '\n as `a`, writes() -- '",
+    "select `count`(77)",
 ];
 
 /// Of a study: the text, and a setting beside it.
-const STUDIES: [(&str, &str, &str); 7] = [
+const STUDIES: [(&str, &str, &str); 10] = [
     ("select 1", "server.default_transaction_read_only", "off"),
     ("select 1", "server.tx_read_only", "0"),
     ("select lower(1)", "server.search_path", "evil, pg_catalog"),
     ("select 1", "server.session_authorization", "postgres"),
     ("select 1", "server.client_encoding", "SJIS"),
     ("select 1", "server.character_set_client", "sjis"),
+    ("select 1", "server.tx_isolation", "SERIALIZABLE"),
+    // With backslashes that escape, the quote ends the text.
+    ("select 1", "server.application_name", "a\\'; insert into t values (77) --"),
+    ("select 1", "server.work_mem", "4MB\\'; insert into t values (77) --"),
     ("insert into t values (77)", "clients", "1"),
 ];
 
@@ -246,6 +257,8 @@ fn nothing_is_written_through_postgres() {
              create function median(int) returns int language sql volatile as 'select writes()'; \
              create function if(int) returns int language sql volatile as 'select writes()'; \
              create function conv(int) returns int language sql volatile as 'select writes()'; \
+             create function \"coalesce\"(int) returns int language sql as 'select writes()'; \
+             create operator @+ (rightarg = int, function = writes1); \
              create procedure p() language sql as 'insert into t values (77)'; \
              create view v as select writes() as a; alter table t owner to {role}; \
              alter function writes() owner to {role}; alter sequence s owner to {role}; \
@@ -255,6 +268,7 @@ fn nothing_is_written_through_postgres() {
     let mut owner = server.connect("d").unwrap();
     use workahead_workloads::session::Session;
     owner.run("create role reader login; create role keeper login").unwrap();
+    owner.run("alter role keeper set standard_conforming_strings = off").unwrap();
     owner.run(&write("keeper")).unwrap();
     owner.run("grant select on all tables in schema public to reader").unwrap();
     let url = |who: &str| {
@@ -302,6 +316,7 @@ fn nothing_is_written_through_mariadb() {
         "create function writes() returns int begin insert into t values (77); return 1; end",
         "create function sha256(a int) returns int return writes()",
         "create function bool_and(a int) returns int return writes()",
+        "create function `count`(a int) returns int return writes()",
         "create procedure p() insert into t values (77)",
         "create view v as select writes() as a",
         "create user reader@localhost",
@@ -310,6 +325,7 @@ fn nothing_is_written_through_mariadb() {
         "grant execute on function d.writes to reader@localhost",
         "grant execute on function d.sha256 to reader@localhost",
         "grant execute on function d.bool_and to reader@localhost",
+        "grant execute on function d.`count` to reader@localhost",
         "grant all on d.* to keeper@localhost",
     ] {
         owner.run(text).unwrap();

@@ -27,7 +27,7 @@ pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
                     // In some character sets a letter swallows what ends it.
                     return Some("a name in `…` that is not ASCII");
                 }
-                if byte == b'"' && quoted.len() > NAME_BYTES_MAX {
+                if byte == b'"' && name_bytes(&text[at + 1..]) > NAME_BYTES_MAX {
                     return Some(TOO_LONG);
                 }
                 at += length + 1;
@@ -65,6 +65,43 @@ pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     }
     None
 }
+
+/// The most bytes that a server keeps of the name whose text begins here, up to its last quote.
+fn name_bytes(quoted: &str) -> usize {
+    let mut bytes = 0;
+    let mut characters = quoted.chars();
+    while let Some(character) = characters.next() {
+        if character == '"' && characters.next() != Some('"') {
+            break;
+        }
+        // Letters have up to four bytes in the encodings of servers.
+        bytes += if character.is_ascii() { 1 } else { 4 };
+    }
+    bytes
+}
+
+/// The first operator that is neither PostgreSQL's own nor one of `more`: to the server all of
+/// `+ - * / < > = ~ ! @ # % ^ & | ?` in a row are one.
+pub(super) fn unknown_operator<'a>(text: &'a str, more: &[&str]) -> Option<&'a str> {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| OF_OPERATORS.contains(c) || "'\"".contains(c)) {
+        rest = &rest[at..];
+        if let Some(quote) = rest.chars().next().filter(|c| "'\"".contains(*c)) {
+            let end = rest[1..].find(quote)? + 2;
+            rest = &rest[end..];
+            continue;
+        }
+        let end = rest.find(|c| !OF_OPERATORS.contains(c)).unwrap_or(rest.len());
+        let operator = &rest[..end];
+        if !super::OPERATORS.contains(&operator) && !more.contains(&operator) {
+            return Some(operator);
+        }
+        rest = &rest[end..];
+    }
+    None
+}
+
+const OF_OPERATORS: &str = "+-*/<>=~!@#%^&|?`";
 
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'

@@ -21,7 +21,7 @@ fn queries_pass() {
     }
     let postgres = [
         "select date '1998-12-01' - interval '90' day, a::numeric(12,2) from t",
-        "select pg_catalog.lower(a), \"lower\"(b), $1::int from t, generate_series(1, 3) as g",
+        "select pg_catalog.lower(a), -b, @ c, $1::int from t, generate_series(1, 3) as g",
         "select string_agg(a, ',' order by b) filter (where c) from t",
         "values (1, 2), (3, 4)",
     ];
@@ -165,6 +165,18 @@ fn the_server_is_sent_what_the_parser_understood() {
     assert!(!sent("select - -1").is_ok_and(|anew| anew.contains("--")));
     assert_eq!(sent("select 1 == 2").unwrap(), "SELECT 1 = 2");
     sent("select 1 <=> 2").expect_err("an operator that PostgreSQL has not");
+    for text in ["select 1 /*+ Set(work_mem '1') */", "select /*+ a */ 1", "select --+ a\n 1"] {
+        assert!(!sent(text).is_ok_and(|anew| anew.contains('+')), "{:?}", sent(text));
+    }
+    sent("select @ +1").expect_err("`@+` may be a user's");
+    sent("select @ +1 ^ 2").expect_err("`@+` may be a user's");
+    sent("select \"coalesce\"(1)").expect_err("a user's");
+    check("select `count`(1)", Dialect::MariaDb).expect_err("a stored function");
+    // The server keeps 63 bytes of them.
+    for name in [format!("{}{}", "\"\"".repeat(50), "a".repeat(20)), "é".repeat(20)] {
+        let text = format!("select g.\"{name}\" from generate_series(1, 1) as g(\"{name}\")");
+        sent(&text).expect_err("a name that is cut");
+    }
     let long = "a".repeat(63);
     let text = format!("select {long}.pg_sleep from generate_series(1, 1) as {long}b(u)");
     sent(&text).expect_err("a name that is cut");
