@@ -44,6 +44,13 @@ impl Memory {
         Ok((self.memory_limit, Some(directory)))
     }
 
+    /// The limit, if any, and the directory, for a worker, which always has a limit.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn into_parts_of_worker(self) -> anyhow::Result<(Option<usize>, PathBuf)> {
+        allocator::give_back_what_is_freed();
+        Ok((self.memory_limit, self.directory()?))
+    }
+
     /// Where files are put that nobody keeps.
     pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
         self.spill_dir.clone().map_or_else(temporary_on_disk, Ok)

@@ -14,12 +14,6 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// The option, if it was given.
-    #[cfg(feature = "sql")]
-    pub(crate) fn option(self) -> Option<NonZero<usize>> {
-        self.threads
-    }
-
     /// The option, or the number of available CPUs.
     pub(crate) fn count(self) -> NonZero<usize> {
         let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);

@@ -10,9 +10,11 @@ struct House {
     never: &'static [&'static str],
 }
 
-/// Families of crates, by the first word of their names.
-const ARROW_AND_ENGINES: &[&str] = &["arrow", "parquet", "datafusion", "ballista"];
-const ENGINES: &[&str] = &["datafusion", "ballista"];
+/// Crates by their names, and families of them by the first word.
+const ARROW_AND_ENGINES: &[&str] = &["arrow", "parquet", "datafusion"];
+const ENGINES: &[&str] = &["datafusion"];
+/// What only the cluster knows: the distributed engine, and its transport.
+const DISTRIBUTED: &[&str] = &["datafusion-distributed", "tonic"];
 
 /// The house, bottom up. Crates of later issues are added with their edges when they come.
 const HOUSE: [House; 21] = [
@@ -22,14 +24,14 @@ const HOUSE: [House; 21] = [
     House { name: "walks", may_use: &["machine"], never: ARROW_AND_ENGINES },
     House { name: "join", may_use: &["walks", "machine"], never: ENGINES },
     // The join in DataFusion's plans. It knows no session, no files and no SQL.
-    House { name: "datafusion", may_use: &["join"], never: &["ballista"] },
+    House { name: "datafusion", may_use: &["join"], never: DISTRIBUTED },
     // Its tests make TPC-H's tables, and have DuckDB make those of TPC-DS and answer its queries.
     House {
         name: "sql",
         may_use: &["datafusion", "join", "machine", "workloads", "duckdb"],
-        never: &["ballista"],
+        never: DISTRIBUTED,
     },
-    // The one crate that knows Ballista.
+    // The one crate that knows the distributed engine.
     House { name: "cluster", may_use: &["datafusion", "sql"], never: &[] },
     House { name: "workloads", may_use: &["machine"], never: ENGINES },
     House { name: "duckdb", may_use: &[], never: ARROW_AND_ENGINES },
@@ -62,7 +64,7 @@ const HOUSE: [House; 21] = [
     House { name: "report", may_use: &["study", "counters", "machine"], never: ENGINES },
     // Python's libraries are known by their interface alone.
     House { name: "python", may_use: &["join", "machine"], never: ENGINES },
-    House { name: "python-sql", may_use: &["python", "sql"], never: &["ballista"] },
+    House { name: "python-sql", may_use: &["python", "sql"], never: DISTRIBUTED },
     House {
         name: "cli",
         may_use: &[
@@ -128,7 +130,7 @@ fn of_crate(manifest: &File, house: &House) -> Vec<Finding> {
         .collect();
     for dependency in &all {
         let family = dependency.split('-').next().unwrap_or(dependency);
-        if house.never.contains(&family) {
+        if house.never.contains(&family) || house.never.contains(&dependency.as_str()) {
             let says = format!("`{}` promises to know no `{dependency}`", house.name);
             findings.push(Finding::of_file(manifest, says));
         }
@@ -215,6 +217,10 @@ mod tests {
         assert!(found("crates/execute/join/Cargo.toml", arrow).is_empty());
         let fusion = "[dependencies]\ndatafusion = \"55\"\n";
         assert_eq!(found("crates/cli/Cargo.toml", fusion).len(), 1);
+        let distributed = "[dependencies]\ndatafusion-distributed.workspace = true\n";
+        assert_eq!(found("crates/execute/sql/Cargo.toml", distributed).len(), 1);
+        assert!(found("crates/execute/sql/Cargo.toml", fusion).is_empty());
+        assert!(found("crates/execute/cluster/Cargo.toml", distributed).is_empty());
     }
 
     #[test]

@@ -15,22 +15,8 @@ const LICENCE: &str = "Apache-2.0";
 /// Whose licence is another: the BPF object is under the GPL.
 const OWN_LICENCE: [&str; 1] = ["crates/schedule/scheduler/Cargo.toml"];
 
-/// Features of dependencies that nobody may turn on, and why.
-const REFUSED_FEATURES: [(&str, &str); 1] =
-    [("arrow-ipc-optimizations", "Ballista would not validate what comes over the network")];
-
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (file, (feature, why)) in tree
-        .files
-        .iter()
-        .filter(|file| file.name() == "Cargo.toml")
-        .flat_map(|file| REFUSED_FEATURES.iter().map(move |refused| (file, *refused)))
-    {
-        if file.text.contains(&format!("\"{feature}\"")) {
-            findings.push(Finding::of_file(file, format!("no feature `{feature}`: {why}")));
-        }
-    }
     let licence = format!("license = \"{LICENCE}\"");
     if let Some(root) = tree.file("Cargo.toml").filter(|root| !root.text.contains(&licence)) {
         findings.push(Finding::of_file(root, format!("the project's licence is {LICENCE}")));
@@ -90,12 +76,6 @@ mod tests {
         let bad = good.replace("[lints]\nworkspace = true\n", "");
         assert_eq!(check(&Tree::of(&[("crates/x/Cargo.toml", &bad)])).len(), 1);
         assert_eq!(check(&Tree::of(&[("crates/x/Cargo.toml", "= no toml")])).len(), 1);
-    }
-
-    #[test]
-    fn a_refused_feature_is_found() {
-        let bad = "license = \"Apache-2.0\"\nx = { features = [\"arrow-ipc-optimizations\"] }";
-        assert_eq!(check(&Tree::of(&[("Cargo.toml", bad)])).len(), 1);
     }
 
     #[test]

@@ -1,33 +1,36 @@
-//! `workahead cluster`: a scheduler, and executors with Workahead's joins, as processes.
+//! `workahead cluster`: workers with Workahead's joins, as processes.
 //!
 //! ```text
-//! workahead cluster ──► workahead cluster scheduler      prints its address when it listens
-//!                  └──► workahead cluster executor …     prints its name when it is registered
+//! workahead cluster ──► workahead cluster worker …     prints its address when it listens
+//!                  └──► workahead cluster worker …
 //! ```
 //!
-//! Scheduler and executor are also commands of their own, for clusters of several machines.
+//! Workers are a command of their own too, for clusters of several machines.
 
 mod child_process;
 mod local;
-mod processes;
+mod worker;
 
 use std::process::ExitCode;
 
-use workahead_cluster::ClusterError;
+use workahead_cluster::{ClusterError, Token};
 
 use crate::errors::WrongUse;
+use crate::output;
+
+pub(crate) use worker::cluster_url;
 
 const EXAMPLES: &str = "\
 Examples:
-  workahead cluster --executors 2                 prints df://127.0.0.1:PORT and keeps running
-  workahead cluster --executors 2 --slots 4 --memory-limit 8GB --spill-dir /scratch
-  workahead sql --cluster df://127.0.0.1:PORT --tpch all --data tpch
+  umask 077; workahead cluster --workers 2 --data tpch > url      prints its URL, keeps running
+  workahead cluster --workers 2 --threads 4 --memory-limit 8GB --spill-dir /scratch --data /data
+  workahead sql --cluster url --tpch all --data tpch
 
 On several machines, with the same file paths on each:
-  workahead cluster scheduler --listen 10.0.0.1:50050
-  workahead cluster executor --scheduler df://10.0.0.1:50050 --listen 10.0.0.2
+  workahead cluster token > token && chmod 600 token
+  workahead cluster worker --listen 10.0.0.1:50050 --token-file token --data /data
 
-There is no authentication: keep all ports on a private network.";
+Who has the token may read all files below the --data directories.";
 
 /// The arguments of `workahead cluster`.
 #[derive(Debug, clap::Args)]
@@ -41,21 +44,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Process {
-    /// Start only the scheduler, which plans queries and places their tasks
-    Scheduler(processes::SchedulerArgs),
-    /// Start only an executor, which runs tasks
-    Executor(processes::ExecutorArgs),
+    /// Start only a worker, which runs tasks of queries
+    Worker(worker::WorkerArgs),
+    /// Print a new token, which the processes of a cluster share
+    Token,
+    /// Show which workers answer, and how many threads they have
+    Status(worker::StatusArgs),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.process {
         None => local::run(&args.local),
-        Some(Process::Scheduler(args)) => processes::scheduler(&args),
-        Some(Process::Executor(args)) => processes::executor(args),
+        Some(Process::Worker(args)) => worker::run(args),
+        Some(Process::Token) => Token::generate()
+            .map_err(anyhow::Error::from)
+            .and_then(|token| output::text(token.reveal())),
+        Some(Process::Status(args)) => worker::status(&args),
     }
     .map(|()| ExitCode::SUCCESS)
     .map_err(|error| match error.downcast_ref::<ClusterError>() {
-        Some(wrong @ (ClusterError::Address { .. } | ClusterError::Memory { .. })) => {
+        Some(wrong @ (ClusterError::Url | ClusterError::Token)) => {
             WrongUse::error(wrong.to_string())
         }
         _ => error,

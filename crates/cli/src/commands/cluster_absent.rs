@@ -1,4 +1,4 @@
-//! `workahead cluster` in a build without Ballista: explains how to build it.
+//! `workahead cluster` in a build without clusters: explains how to build it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,11 +9,11 @@ pub(super) const BUILD_HINT: &str = "this workahead was built without clusters: 
     them by cargo build --release --package workahead-cli --features cluster";
 
 const EXAMPLE: &str = "\
-This workahead was built without clusters, because Ballista takes long to build. To have them:
+This workahead was built without clusters, which few need. To have them:
   cargo build --release --package workahead-cli --features cluster
 
 Example, with such a build:
-  workahead cluster --executors 2";
+  workahead cluster --workers 2 --data DIR";
 
 /// The arguments of `workahead cluster`: any.
 #[derive(Debug, clap::Args)]

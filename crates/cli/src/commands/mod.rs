@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Join(join::Args),
     /// Run SQL over files with DataFusion (feature `sql`)
     Sql(sql::Args),
-    /// Run an SQL cluster whose executors use Workahead's joins (feature `cluster`)
+    /// Run workers that answer SQL with Workahead's joins (feature `cluster`)
     Cluster(cluster::Args),
     /// List, show, run, resume and compare studies
     Study(study::Args),

@@ -15,6 +15,7 @@ mod report;
 mod rows;
 mod tasks;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -41,7 +42,7 @@ Examples:
   workahead sql -f report.sql --table o=orders.parquet --out report.parquet
   workahead sql --tpch all --data tpch            after workahead data tpch --out tpch
   workahead sql --tpch 9 --data tpch --stock      the same with DataFusion's own joins
-  workahead sql --tpch 9 --data tpch --cluster df://127.0.0.1:50050      on a cluster
+  workahead sql --tpch 9 --data tpch --cluster url      on a cluster
 
 Tables are Parquet, CSV with a header line, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
 the file's extension, or a directory of Parquet files.
@@ -85,10 +86,12 @@ pub(crate) struct Args {
     memory: Memory,
     #[command(flatten)]
     threads: Threads,
-    /// Run on the cluster at this URL, as `workahead cluster` prints it; --threads is then the
-    /// number of partitions of plans [default: one per slot]
-    #[arg(long, value_name = "URL", conflicts_with_all = ["memory_limit", "spill_dir"])]
+    /// Run on the cluster at this URL, as `workahead cluster` prints it, or in a file with it
+    #[arg(long, value_name = "URL", env = "WORKAHEAD_CLUSTER", hide_env_values = true)]
     cluster: Option<String>,
+    /// Seconds without an answer after which a worker of the cluster counts as dead
+    #[arg(long, value_name = "SECONDS", default_value = "4")]
+    dead_after: NonZero<u16>,
     /// Cancel statements that take longer than this
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -106,7 +109,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let destination = rows::Destination::of(args.format, args.out, args.json)?;
     let stop = interrupt::listen()?;
-    let (threads, partitions) = (args.threads.count(), args.threads.option());
+    let threads = args.threads.count();
     let (memory_limit, spill_directory) = args.memory.into_parts()?;
     let options = Options {
         joiner: if args.stock { Joiner::Stock } else { Joiner::Ours },
@@ -115,7 +118,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         spill_directory,
     };
     let (remote, session) = match &args.cluster {
-        Some(url) => Remote::session(url, options.joiner, partitions)?,
+        Some(url) => {
+            let dead_after = Duration::from_secs(args.dead_after.get().into());
+            Remote::session(url, &options, dead_after)?
+        }
         None => (Remote::none(), Session::new(&options)?),
     };
     let session = session.with_timeout(args.timeout);
@@ -147,7 +153,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let report = tasks.run(&session, &remote, &destination, stop)?;
-    let info = report::SessionInfo { options: &options, cluster: args.cluster.as_deref() };
+    let info = report::SessionInfo { options: &options, cluster: remote.url() };
+    // The session waits for its tasks, among which are those of connections.
+    drop(remote);
     report::print(&info, report, args.json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,61 +3,58 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use ballista_core::error::BallistaError;
 use datafusion::error::DataFusionError;
 use workahead_sql::session::SessionError;
 
-use crate::Address;
+use crate::ClusterUrl;
 
 /// A cluster or its client has failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// Not the address of a scheduler.
+    /// Not a cluster's URL. It isn't repeated: it may have a token in it.
     #[error(
-        "{text:?} is not a cluster's address: give the line that `workahead cluster` prints, \
-         df://HOST:PORT"
+        "this is not a cluster's URL: give the line that `workahead cluster` prints, \
+         workahead://TOKEN@HOST:PORT,…, or a file with it"
     )]
-    Address {
-        /// The argument.
-        text: String,
-    },
-    /// No scheduler answers there.
-    #[error("no scheduler answers at {address}: {source}; is `workahead cluster` running there?")]
+    Url,
+    /// Not a token.
+    #[error("a cluster's token is 64 hexadecimal digits: `workahead cluster token` makes one")]
+    Token,
+    /// No worker answers.
+    #[error("no worker answers at {url}: is `workahead cluster` running there?")]
     Unreachable {
-        /// The address.
-        address: Address,
-        /// The system's error.
-        source: io::Error,
+        /// The workers.
+        url: ClusterUrl,
     },
-    /// Another program answers there.
+    /// The workers have another token.
+    #[error("the workers at {url} have another token: give the URL that this cluster printed")]
+    Refused {
+        /// The workers.
+        url: ClusterUrl,
+    },
+    /// Another version answers.
+    #[error("the worker at {address} is {version}, not {own}: use the same version everywhere")]
+    Version {
+        /// The worker.
+        address: SocketAddr,
+        /// What it says.
+        version: String,
+        /// This program.
+        own: String,
+    },
+    /// A query's worker died or stopped answering, and the query could not be run again.
     #[error(
-        "{address} is not a scheduler of Ballista 55: give the line that `workahead cluster` prints"
+        "a worker of {url} ended or did not answer for {dead_after:?} during the query: run the \
+         query again"
     )]
-    NotAScheduler {
-        /// The address.
-        address: Address,
-    },
-    /// The cluster has no executors.
-    #[error("the cluster at {address} has no executors: start it again")]
-    NoExecutors {
-        /// Its scheduler.
-        address: Address,
-    },
-    /// A query's executor died, and the query could not be restarted.
-    #[error(
-        "an executor of the cluster at {address} was lost during the query: run the query again"
-    )]
-    ExecutorLost {
-        /// Its scheduler.
-        address: Address,
-    },
-    /// The scheduler has ended.
-    #[error("the scheduler at {address} ended during a query: start the cluster again")]
-    SchedulerLost {
-        /// Its address.
-        address: Address,
+    WorkerLost {
+        /// The workers.
+        url: ClusterUrl,
+        /// The time after which it counts as dead.
+        dead_after: Duration,
     },
     /// A port is in use or not allowed.
     #[error("can't listen on {address}: {source}; choose another port, or 0 for any free one")]
@@ -67,46 +64,29 @@ pub enum ClusterError {
         /// The system's error.
         source: io::Error,
     },
-    /// A directory can't be written to.
-    #[error("can't write to the directory {}: {source}", path.display())]
+    /// A directory can't be used.
+    #[error("can't use the directory {}: {source}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The memory limit is too low for the number of tasks.
-    #[error("{bytes} bytes are too few for {slots} slots: raise --memory-limit")]
-    Memory {
-        /// For all slots.
-        bytes: usize,
-        /// Concurrent tasks.
-        slots: usize,
-    },
     /// The system can't start threads.
     #[error("can't start threads: {0}")]
     Threads(#[source] io::Error),
-    /// A scheduler or an executor ended by itself.
-    #[error("the {what} stopped: {why}")]
+    /// A worker ended by itself.
+    #[error("the worker stopped: {why}")]
     Stopped {
-        /// Which of them.
-        what: &'static str,
-        /// Ballista's message.
+        /// The reason.
         why: String,
     },
     /// An error of the client's session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// An error of a query, as Ballista reports it.
-    #[error("{0}")]
-    Query(String),
 }
 
 impl ClusterError {
-    pub(crate) fn stopped(what: &'static str, error: BallistaError) -> Self {
-        Self::Stopped { what, why: error.to_string() }
-    }
-
     pub(crate) fn of_datafusion(error: DataFusionError) -> Self {
         Self::Session(SessionError::Query(error))
     }

@@ -1,38 +1,33 @@
-//! A Ballista cluster whose executors join with Workahead.
+//! Workers that answer SQL together and do their joins with Workahead, by `datafusion-distributed`.
 //!
 //! ```text
-//! client ── logical plan ──► scheduler ── plans of stages ──► executors ──► files of shuffles
-//!   Session, tables            plans, places tasks              Engine: HashJoinExec becomes ours
-//!      ▲                                                        memory: limit / slots, then spills
-//!      └───────────────── rows of the last stage ◄──────────────────┘
+//! client: plans ─┬─ here, if that is as fast
+//!                └─ stages ──► worker ◄── Arrow ──► worker ──► rows ──► client
+//!                              guard: files below its roots, known operators
+//!                              joins: ours, in the worker's pool, spilling
 //! ```
 //!
-//! Ballista's adaptive planner replaces the rules of a session, so a rule that swaps joins never
-//! runs there. It does not replace the execution engine: [`Engine`] puts our joins into every stage
-//! that an executor receives.
+//! Every message carries the cluster's [`Token`]; a worker without it in a request does nothing.
+//! The rule that swaps joins runs after the stages are cut, by a planner that knows DataFusion's
+//! joins only.
 
 #![forbid(unsafe_code)]
 
-mod address;
+mod channels;
 mod client;
-mod compact;
-mod engine;
 mod error;
-mod executor;
-mod executor_watch;
-mod jobs;
-mod push_semi_join;
-mod readiness;
-mod scheduler;
-mod session;
-mod slots;
-mod task;
+mod guard;
+mod node;
+mod planner;
+mod settings;
+mod token;
+mod url;
+mod worker;
+mod workers;
 
-pub use address::Address;
-pub use client::{Client, ClientOptions};
-pub use engine::Engine;
+pub use client::{Client, ClientOptions, WorkerStatus};
 pub use error::ClusterError;
-pub use executor::{ExecutorOptions, executor};
-pub use executor_watch::{ExecutorCount, ExecutorWatch};
-pub use scheduler::{SchedulerOptions, scheduler};
-pub use session::ClusterOptions;
+pub use settings::ClusterOptions;
+pub use token::Token;
+pub use url::ClusterUrl;
+pub use worker::{WorkerOptions, worker};

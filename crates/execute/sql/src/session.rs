@@ -268,7 +268,11 @@ impl std::fmt::Debug for Session {
     }
 }
 
-fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
+/// The memory pool and spill directory of a session's options.
+///
+/// # Errors
+/// When the spill directory can't be written to.
+pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
     let mut builder = RuntimeEnvBuilder::new();
     if let Some(bytes) = options.memory_limit {
         // A fair pool's equal shares would leave each join of a query too little.

@@ -1,6 +1,6 @@
 //! A child process of `workahead cluster`.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use workahead_cluster::Token;
 
 use crate::interrupt::Interrupted;
 
@@ -35,8 +36,9 @@ struct ErrorOutput {
 }
 
 impl ChildProcess {
-    /// Starts `workahead cluster` with these arguments.
-    pub(crate) fn start(name: String, words: &[String]) -> anyhow::Result<Self> {
+    /// Starts `workahead cluster` with these arguments. The token isn't among them: everybody can
+    /// read those.
+    pub(crate) fn start(name: String, words: &[String], token: &Token) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("can't find workahead itself")?;
         let mut command = Command::new(program);
         command.arg("cluster").args(words).arg("--with-parent");
@@ -44,7 +46,11 @@ impl ChildProcess {
         // Ctrl-C reaches only the parent, which stops its children in order.
         command.process_group(0);
         let mut child = command.spawn().with_context(|| format!("can't start the {name}"))?;
-        let input = child.stdin.take();
+        let mut input = child.stdin.take();
+        if let Some(input) = &mut input {
+            // One that ended at once says why itself.
+            let _ = writeln!(input, "{}", token.reveal());
+        }
         let (sender, lines) = mpsc::channel();
         let output = BufReader::new(child.stdout.take().context("no standard output")?);
         std::thread::spawn(move || {

@@ -1,9 +1,9 @@
-//! `--cluster` in a build without Ballista: explains how to build it.
+//! `--cluster` in a build without clusters: explains how to build it.
 
-use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use workahead_sql::session::{Answer, Joiner, Joins, Session, SessionError, Statement};
+use workahead_sql::session::{Answer, Joins, Options, Session, SessionError, Statement};
 
 use super::failed;
 use crate::commands::cluster::BUILD_HINT;
@@ -17,12 +17,12 @@ impl Remote {
         Self
     }
 
-    pub(crate) fn session(
-        _url: &str,
-        _joiner: Joiner,
-        _partitions: Option<NonZero<usize>>,
-    ) -> anyhow::Result<(Self, Session)> {
+    pub(crate) fn session(_: &str, _: &Options, _: Duration) -> anyhow::Result<(Self, Session)> {
         Err(WrongUse::error(BUILD_HINT))
+    }
+
+    pub(crate) fn url(&self) -> Option<String> {
+        None
     }
 
     pub(crate) fn run(
@@ -30,24 +30,15 @@ impl Remote {
         session: &Session,
         statement: &Statement,
         stop: &'static AtomicBool,
-    ) -> anyhow::Result<(Answer, Watch)> {
-        Ok((session.run(statement, stop).map_err(failed)?, Watch))
+    ) -> anyhow::Result<Answer> {
+        session.run(statement, stop).map_err(failed)
     }
 
-    pub(crate) fn joins(&self, answer: &Answer) -> anyhow::Result<Joins> {
-        Ok(answer.joins())
+    pub(crate) fn joins(&self, answer: &Answer) -> Joins {
+        answer.joins()
     }
 
-    pub(crate) fn failed(&self, error: SessionError, _answer: &Answer) -> anyhow::Error {
-        failed(error)
-    }
-}
-
-/// Nothing to watch.
-pub(crate) struct Watch;
-
-impl Watch {
-    pub(crate) fn lost_an_executor(&self, _error: &SessionError) -> bool {
-        false
+    pub(crate) fn failed(&self, error: SessionError) -> (anyhow::Error, bool) {
+        (failed(error), false)
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct StatementReport {
     pub(crate) joins: Joins,
     /// The output file, and its bytes.
     pub(crate) out: Option<(PathBuf, u64)>,
-    /// How often it was started: more than once if a cluster lost an executor.
+    /// How often it was started: more than once if a cluster lost a worker.
     pub(crate) runs: usize,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct StatementReport {
 pub(crate) struct SessionInfo<'a> {
     pub(crate) options: &'a Options,
     /// The URL of the cluster, if one ran them.
-    pub(crate) cluster: Option<&'a str>,
+    pub(crate) cluster: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -46,7 +46,8 @@ pub(crate) fn print(
     all: Vec<StatementReport>,
     json: bool,
 ) -> anyhow::Result<()> {
-    let SessionInfo { options, cluster } = *session;
+    let SessionInfo { options, cluster } = session;
+    let cluster = cluster.as_deref();
     let seconds = all.iter().map(|report| report.seconds).sum();
     if json {
         return output::json(&Report {
@@ -111,7 +112,7 @@ impl StatementReport {
             line += &format!(", {} spilled {bytes} to {} files", joins.spilled, joins.spill_files);
         }
         if self.runs > 1 {
-            line += &format!(", started {} times because executors were lost", self.runs);
+            line += &format!(", started {} times because workers were lost", self.runs);
         }
         if let Some((path, bytes)) = &self.out {
             line += &format!("; written {}, {}", path.display(), HumanBytes(*bytes));

@@ -119,18 +119,25 @@ fn by_name(path: &Path) -> anyhow::Result<Format> {
 
 /// Bytes for standard output, which detects that its reader has gone.
 #[derive(Clone, Default)]
-pub(crate) struct StdoutBuffer(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct StdoutBuffer {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    has_printed: bool,
+}
 
 impl StdoutBuffer {
-    fn drain(&self) -> anyhow::Result<()> {
-        let bytes = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        if bytes.is_empty() { Ok(()) } else { output::bytes(&bytes) }
+    fn drain(&mut self) -> anyhow::Result<()> {
+        let bytes = mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner));
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.has_printed = true;
+        output::bytes(&bytes)
     }
 }
 
 impl Write for StdoutBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -181,14 +188,14 @@ impl Sink {
 
     /// Whether some of the rows were printed, so that the statement can't be restarted.
     pub(crate) fn has_printed(&self) -> bool {
-        matches!(self, Self::Stdout(writer, _) if writer.rows() > 0)
+        matches!(self, Self::Stdout(_, buffer) if buffer.has_printed)
     }
 
     /// Completes the output; returns the number of rows, and the file and its bytes.
     pub(crate) fn finish(self) -> anyhow::Result<(u64, Option<(PathBuf, u64)>)> {
         match self {
             Self::Count(rows) => Ok((rows, None)),
-            Self::Stdout(writer, buffer) => {
+            Self::Stdout(writer, mut buffer) => {
                 let rows = writer.rows();
                 writer.finish()?;
                 buffer.drain()?;

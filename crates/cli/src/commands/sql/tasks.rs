@@ -111,7 +111,7 @@ impl Tasks {
     }
 }
 
-/// More lost executors than this are not a coincidence.
+/// More lost workers than this are not a coincidence.
 const RUNS_MAX: usize = 3;
 
 /// The environment of a statement.
@@ -131,13 +131,13 @@ struct Completed {
 }
 
 impl Run<'_> {
-    /// Runs a statement and writes its rows; restarts it if an executor is lost.
+    /// Runs a statement and writes its rows; runs it again if a worker is lost.
     fn complete(&self, statement: &Statement, position: Position) -> anyhow::Result<Completed> {
         let start = Instant::now();
         let mut runs = 0;
         loop {
             runs += 1;
-            let (mut answer, watch) = self.remote.run(self.session, statement, self.stop)?;
+            let mut answer = self.remote.run(self.session, statement, self.stop)?;
             let mut sink = self.destination.sink(&answer, position)?;
             let failure = loop {
                 match answer.next_batch() {
@@ -149,12 +149,13 @@ impl Run<'_> {
             let Some(error) = failure else {
                 let (rows, out) = sink.finish()?;
                 let seconds = start.elapsed().as_secs_f64();
-                let joins = self.remote.joins(&answer)?;
+                let joins = self.remote.joins(&answer);
                 return Ok(Completed { rows, out, seconds, joins, runs });
             };
-            let again = !sink.has_printed() && watch.lost_an_executor(&error);
-            let failure = self.remote.failed(error, &answer);
-            if !again || runs == RUNS_MAX {
+            // Its tasks end with it.
+            drop(answer);
+            let (failure, of_the_cluster) = self.remote.failed(error);
+            if !of_the_cluster || sink.has_printed() || runs == RUNS_MAX {
                 return Err(failure);
             }
         }

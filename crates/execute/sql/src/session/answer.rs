@@ -139,8 +139,16 @@ impl Answer {
     /// The joins of the plan. Their spill figures are complete at the end.
     #[must_use]
     pub fn joins(&self) -> Joins {
-        let mut joins = Joins::default();
-        count(&self.plan, &mut joins);
+        Joins::of(&self.plan)
+    }
+}
+
+impl Joins {
+    /// The joins of a plan, which may have come back from other processes with their metrics.
+    #[must_use]
+    pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        let mut joins = Self::default();
+        count(plan, &mut joins);
         joins
     }
 }

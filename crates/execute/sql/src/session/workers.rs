@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::ops::Deref;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
@@ -10,6 +10,7 @@ use super::{STACK_BYTES, SessionError};
 
 /// How long operators may take to notice, at the end, that nobody waits for them.
 const GRACE: Duration = Duration::from_millis(300);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Threads that end soon after the session does, also those of an operator that computes for
 /// minutes without giving way.
@@ -43,8 +44,12 @@ impl Deref for Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(GRACE);
+        let Some(runtime) = self.runtime.take() else { return };
+        let end = Instant::now() + GRACE;
+        // One that is cancelled while another waits for it makes that one panic.
+        while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < end {
+            std::thread::sleep(CHECK_INTERVAL);
         }
+        runtime.shutdown_timeout(end.saturating_duration_since(Instant::now()));
     }
 }

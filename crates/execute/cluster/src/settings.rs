@@ -1,0 +1,171 @@
+//! A session's settings on their way to the workers.
+//!
+//! The engine sends its own settings. Ours and DataFusion's go in one header: those that differ
+//! from the defaults, which are the same everywhere.
+
+use std::collections::BTreeMap;
+
+use ::url::form_urlencoded;
+use datafusion::common::config_namespace;
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ExtensionOptions, Visit};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionConfig;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use workahead_datafusion::WorkaheadOptions;
+
+const HEADER: HeaderName = HeaderName::from_static("x-workahead-settings");
+
+config_namespace! {
+    /// Options under `cluster.` in SQL.
+    pub struct ClusterOptions {
+        /// Where queries run: here, on the workers, or where it is estimated to be faster (auto).
+        pub run: String, default = "auto".to_owned()
+    }
+}
+
+impl ConfigExtension for ClusterOptions {
+    const PREFIX: &'static str = "cluster";
+}
+
+impl ExtensionOptions for ClusterOptions {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        if key == "run" && value.parse::<Run>().is_err() {
+            let why = format!("cluster.run is auto, here or workers, not {value}");
+            return Err(DataFusionError::Configuration(why));
+        }
+        ConfigField::set(self, key, value)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let mut listed = Entries::default();
+        self.visit(&mut listed, Self::PREFIX, "");
+        listed.0
+    }
+}
+
+#[derive(Default)]
+struct Entries(Vec<ConfigEntry>);
+
+impl Visit for Entries {
+    fn some<V: std::fmt::Display>(&mut self, key: &str, value: V, description: &'static str) {
+        let (key, value) = (key.to_owned(), Some(value.to_string()));
+        self.0.push(ConfigEntry { key, value, description });
+    }
+
+    fn none(&mut self, key: &str, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: None, description });
+    }
+}
+
+/// Where queries run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Run {
+    Auto,
+    Here,
+    Workers,
+}
+
+impl std::str::FromStr for Run {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "here" => Ok(Self::Here),
+            "workers" => Ok(Self::Workers),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Run {
+    /// A session's.
+    pub(crate) fn of(config: &SessionConfig) -> Self {
+        let options = config.options().extensions.get::<ClusterOptions>();
+        options.and_then(|options| options.run.parse().ok()).unwrap_or(Self::Auto)
+    }
+}
+
+/// A configuration with all that can be set.
+pub(crate) fn base() -> SessionConfig {
+    SessionConfig::new()
+        .with_information_schema(true)
+        .with_option_extension(WorkaheadOptions::default())
+}
+
+fn entries(config: &SessionConfig) -> BTreeMap<String, String> {
+    let travels = |key: &str| key.starts_with("datafusion.") || key.starts_with("workahead.");
+    let all = config.options().entries().into_iter();
+    all.filter_map(|entry| travels(&entry.key).then_some((entry.key, entry.value?))).collect()
+}
+
+/// The header for a session's settings.
+pub(crate) fn headers(config: &SessionConfig) -> HeaderMap {
+    let defaults = entries(&base());
+    let changed =
+        entries(config).into_iter().filter(|(key, value)| defaults.get(key) != Some(value));
+    let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(changed).finish();
+    let mut headers = HeaderMap::new();
+    headers.insert(HEADER, HeaderValue::from_str(&text).expect("it is encoded in ASCII"));
+    headers
+}
+
+/// Applies a header's settings. What this version does not know is an error: the client's wish
+/// would be dropped.
+pub(crate) fn apply(headers: &HeaderMap, mut config: SessionConfig) -> Result<SessionConfig> {
+    let text = headers.get(HEADER).map(HeaderValue::as_bytes).unwrap_or_default();
+    for (key, value) in form_urlencoded::parse(text) {
+        config.options_mut().set(&key, &value)?;
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_settings_reach_the_other_side_and_unknown_ones_are_refused() {
+        let mut client = base().with_target_partitions(3);
+        let settings = [
+            ("workahead.design", "buckets"),
+            ("datafusion.execution.batch_size", "77"),
+            ("datafusion.format.null", "a=b&ü"),
+        ];
+        for (name, value) in settings {
+            client.options_mut().set(name, value).unwrap();
+        }
+        let worker = apply(&headers(&client), base()).unwrap();
+        assert_eq!(entries(&worker), entries(&client));
+        let mut wrong = HeaderMap::new();
+        wrong.insert(HEADER, HeaderValue::from_static("workahead.nothing=1"));
+        assert!(apply(&wrong, base()).is_err());
+        assert_eq!(headers(&base())[HEADER], "");
+    }
+
+    #[test]
+    fn cluster_run_takes_its_three_words() {
+        let mut options = ClusterOptions::default();
+        assert_eq!(ExtensionOptions::entries(&options)[0].value.as_deref(), Some("auto"));
+        ExtensionOptions::set(&mut options, "run", "here").unwrap();
+        assert!(
+            ExtensionOptions::set(&mut options, "run", "there")
+                .unwrap_err()
+                .to_string()
+                .contains("auto, here or")
+        );
+        assert!(ExtensionOptions::set(&mut options, "walk", "1").is_err());
+    }
+}
