@@ -16,6 +16,7 @@
 
 pub(crate) mod build;
 pub(crate) mod cluster;
+mod cpu_time;
 pub(crate) mod memory;
 mod page;
 pub(crate) mod peers;

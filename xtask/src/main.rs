@@ -59,7 +59,7 @@ usage: cargo xtask COMMAND
                         a join in less memory than it needs, beside DataFusion's sort-merge join
   bench sql [--help]    TPC-H or TPC-DS in DataFusion, by its own joins and by ours
   bench cluster [--help]
-                        TPC-H on one and two executors, beside one process
+                        TPC-H on one and two workers, beside one process
   bench python [--help] our join from Python beside the Rust one, Polars and DuckDB
   answers               TPC-H's answers in crates/execute/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes

@@ -16,8 +16,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::Bench;
 use super::peers::rounds::median;
+use super::{Bench, cpu_time};
 use crate::workspace::{Workspace, succeed};
 
 const ROUNDS: usize = 3;
@@ -202,9 +202,10 @@ impl Place {
         if cold_home {
             command.env("CARGO_HOME", self.folder.join("home"));
         }
-        let (before, start) = (children_cpu_s()?, Instant::now());
+        let (before, start) = (cpu_time::of_children()?, Instant::now());
         succeed(&mut command)?;
-        Ok(BuildTime { wall_s: start.elapsed().as_secs_f64(), cpu_s: children_cpu_s()? - before })
+        let cpu_s = cpu_time::of_children()? - before;
+        Ok(BuildTime { wall_s: start.elapsed().as_secs_f64(), cpu_s })
     }
 
     fn cargo(&self, workspace: &Workspace, words: &[String]) -> Command {
@@ -245,36 +246,9 @@ fn longest(page: &str) -> Result<Vec<String>> {
     Ok(units.iter().take(UNITS).map(line).collect())
 }
 
-/// CPU seconds of all children that were waited for, with theirs: `cutime` and `cstime`.
-fn children_cpu_s() -> Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").context("/proc/self/stat")?;
-    cpu_s(&stat).context("/proc/self/stat is not as proc(5) has it")
-}
-
-fn cpu_s(stat: &str) -> Option<f64> {
-    /// `USER_HZ`, which Linux keeps at 100 for programs.
-    const TICKS_PER_S: f64 = 100.0;
-    // The program's name may hold anything, a bracket too.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    // The 16th and 17th field of all; the name was the second.
-    let (user, system): (f64, f64) = (fields.get(13)?.parse().ok()?, fields.get(14)?.parse().ok()?);
-    Some((user + system) / TICKS_PER_S)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_time_of_children_is_read() {
-        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 100 200 0 0 11 12 150 50 20 0 1 0 5 0";
-        assert_eq!(cpu_s(stat), Some(2.0));
-        assert_eq!(cpu_s("7"), None);
-        let before = children_cpu_s().unwrap();
-        let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        succeed(Command::new("sh").args(["-c", script])).unwrap();
-        assert!(children_cpu_s().unwrap() > before);
-    }
 
     #[test]
     fn words_choose_builds() {

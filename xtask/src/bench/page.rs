@@ -1,4 +1,5 @@
-//! A recorded bench as a page: the machine, the rows as a table, the notes.
+//! A recorded bench as a page: the machine, the rows as a table, further tables with a title each,
+//! the notes.
 
 use std::fmt::Write;
 
@@ -12,11 +13,23 @@ pub(crate) fn of(record: &Value) -> String {
     let model = cpu_model(&record["machine"]).unwrap_or("unknown CPU");
     let (date, commit) = (text(&record["date"]), text(&record["commit"]));
     let _ = writeln!(page, "{model}. {date}, commit {commit}. The whole machine is in the JSON.\n");
-    table(&mut page, result["rows"].as_array().map_or(&[][..], Vec::as_slice));
-    for note in result["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    table(&mut page, slice(&result["rows"]));
+    for further in slice(&result["tables"]) {
+        let _ = write!(page, "\n## {}\n\n", text(&further["title"]));
+        table(&mut page, slice(&further["rows"]));
+    }
+    if !slice(&result["tables"]).is_empty() {
+        page.push_str("\n## Notes\n");
+    }
+    for note in slice(&result["notes"]).iter().filter_map(Value::as_str) {
         let _ = write!(page, "\n{note}\n");
     }
     page
+}
+
+/// The elements of an array; none of anything else.
+fn slice(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The CPU's model in what `workahead machine --json` prints.
@@ -89,5 +102,16 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part:?} not in\n{page}");
         }
+        assert!(!page.contains("##"), "{page}");
+    }
+
+    #[test]
+    fn further_tables_have_titles_and_stand_before_the_notes() {
+        let table = json!({ "title": "More", "rows": [{ "case": "a", "ms": 1 }] });
+        let page = of(&json!({ "result": {
+            "title": "Tables", "rows": [{ "case": "b" }], "tables": [table], "notes": ["Noisy."],
+        } }));
+        let end = "\n## More\n\n| case | ms |\n|---|---:|\n| a | 1 |\n\n## Notes\n\nNoisy.\n";
+        assert!(page.ends_with(end), "{page}");
     }
 }
