@@ -11,6 +11,11 @@ use workahead_machine::{Machine, allocator, memory};
 /// is one of the other side.
 const BATCH_SHARE: usize = 4;
 
+/// The limit under which a batch of a file may take so much.
+pub(crate) fn limit_for(batch_bytes: usize) -> usize {
+    batch_bytes.saturating_mul(BATCH_SHARE)
+}
+
 /// A command's own buffers are to be at most this share of the memory (1/8).
 const BUFFERS_SHARE: usize = 8;
 

@@ -208,6 +208,10 @@ fn a_schema_of_thousands_of_levels_is_refused() {
     with_footer(&place.path("deep.parquet"), &footer);
     let said = place.fails(&join("deep.parquet", &[]), 1);
     assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
+    // The same, said to be a set: a decoder goes by the field's number.
+    footer[2] = 0x1a;
+    with_footer(&place.path("set.parquet"), &footer);
+    assert_eq!(ends_well(&place, &join("set.parquet", &[]), "a set"), Some(1));
     // A list of two thousand million row groups, none of which is there.
     let row_groups = [0x15, 0x02, 0x19, 0x0c, 0x16, 0x00, 0x19, 0xfc];
     with_footer(
@@ -215,6 +219,42 @@ fn a_schema_of_thousands_of_levels_is_refused() {
         &[&row_groups[..], &[0xff, 0xff, 0xff, 0xff, 7, 0]].concat(),
     );
     ends_well(&place, &join("long.parquet", &[]), "a list without elements");
+}
+
+/// A footer without rows: a group of columns with a name of `name_bytes`.
+fn footer_of_group(name_bytes: usize, columns: usize) -> Vec<u8> {
+    let text = |text: &str| [&varint(text.len())[..], text.as_bytes()].concat();
+    // A name and a number of children; a type, a repetition and a name.
+    let group = |name: &str, of| {
+        [&[0x35, 0x00, 0x18][..], &text(name), &[0x15], &varint(2 * of), &[0]].concat()
+    };
+    let column = |name: &str| [&[0x15, 0x04, 0x25, 0x00, 0x18][..], &text(name), &[0]].concat();
+    let columns: Vec<_> = (0..columns).map(|at| column(&at.to_string())).collect();
+    let schema = [group("root", 2), column("id"), group(&"g".repeat(name_bytes), columns.len())];
+    let footer = [&[0x15, 0x02, 0x19, 0xfc][..], &varint(columns.len() + 3), &schema.concat()];
+    [footer.concat(), columns.concat(), vec![0x16, 0x00, 0x19, 0x0c, 0x00]].concat()
+}
+
+fn varint(number: usize) -> Vec<u8> {
+    match number {
+        0..128 => vec![number as u8],
+        _ => [vec![number as u8 | 128], varint(number >> 7)].concat(),
+    }
+}
+
+#[test]
+fn a_name_above_many_columns_is_counted_for_each() {
+    let place = place();
+    with_footer(&place.path("short.parquet"), &footer_of_group(10, 10_000));
+    assert_eq!(ends_well(&place, &join("short.parquet", &[]), "a short name"), Some(0));
+    with_footer(&place.path("long.parquet"), &footer_of_group(100_000, 10_000));
+    let said = place.fails(&join("long.parquet", &[]), 1);
+    assert!(said.contains("its metadata takes 966 MiB"), "{said}");
+    assert!(said.contains("raise --memory-limit to 3"), "{said}");
+    ends_well(&place, &join("long.parquet", &[]), "a long name");
+    with_footer(&place.path("many.parquet"), &footer_of_group(1, 70_000));
+    let said = place.fails(&join("many.parquet", &[]), 1);
+    assert!(said.contains("it has 70001 columns, and 65536 are the most"), "{said}");
 }
 
 #[test]

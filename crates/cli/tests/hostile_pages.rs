@@ -74,6 +74,18 @@ fn a_page_that_is_described_twice_is_refused() {
     is_refused(&place, "twice.parquet", "a page has no header");
 }
 
+#[test]
+fn a_field_of_another_kind_is_refused() {
+    let place = place();
+    // Differences, unless the encoding is passed over: each text would be a megabyte.
+    let (wide, blocks) = ("x".repeat(1 << 20).into_bytes(), 24);
+    let (rows, shared) = (1 + 128 * blocks as u32, differences(0, 1 << 20, blocks));
+    let texts = [&shared[..], &differences(1 << 20, -1 << 20, blocks), &wide].concat();
+    let page = Page::data(rows, Encoding::DELTA_BYTE_ARRAY, texts).and_long_encoding();
+    parquet(&place.path("kind.parquet"), rows, TEXT, u64::from(rows), &[page]);
+    is_refused(&place, "kind.parquet", "a page has no header");
+}
+
 /// A plain page of a list's items, all of them zero, by the runs of its repetition levels.
 fn list_page(repeated: &[(u32, u8)]) -> Page {
     let values = repeated.iter().map(|run| run.0).sum();

@@ -1,18 +1,23 @@
 //! Parquet files of pages that no writer makes, header by header.
 
-use std::fs;
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{
-    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader,
+    ParquetMetaDataWriter, RowGroupMetaData, RowGroupMetaDataBuilder,
 };
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
 
+const MAGIC: &[u8] = b"PAR1";
 /// Kinds of the compact protocol.
 const I32: u8 = 5;
+const I64: u8 = 6;
 const STRUCT: u8 = 12;
 
 /// A page: its type, the structs that describe it, and what is in it.
@@ -20,21 +25,31 @@ pub(crate) struct Page {
     page_type: u32,
     described: Vec<(u32, u32, Encoding)>,
     body: Vec<u8>,
+    /// The kind that its encoding is said to be.
+    encoding_kind: u8,
 }
 
 impl Page {
     /// A page of data in version 1.
     pub(crate) fn data(values: u32, encoding: Encoding, body: Vec<u8>) -> Self {
-        Self { page_type: 0, described: vec![(5, values, encoding)], body }
+        let described = vec![(5, values, encoding)];
+        Self { page_type: 0, described, body, encoding_kind: I32 }
     }
 
     pub(crate) fn dictionary(values: u32, body: Vec<u8>) -> Self {
-        Self { page_type: 2, described: vec![(7, values, Encoding::PLAIN)], body }
+        let described = vec![(7, values, Encoding::PLAIN)];
+        Self { page_type: 2, described, body, encoding_kind: I32 }
     }
 
     /// Describes it a second time, as a page of data.
     pub(crate) fn and_as_data(mut self, values: u32) -> Self {
         self.described.push((5, values, Encoding::PLAIN));
+        self
+    }
+
+    /// Says that its encoding is a number of 64 bits, which decoders don't look at.
+    pub(crate) fn and_long_encoding(mut self) -> Self {
+        self.encoding_kind = I64;
         self
     }
 
@@ -46,7 +61,9 @@ impl Page {
         for (number, values, encoding) in &self.described {
             header.extend([STRUCT, zigzag(*number)]);
             field(&mut header, 1, *values);
+            let at = header.len();
             field(&mut header, 2, *encoding as u32);
+            header[at] = self.encoding_kind;
             if *number == 5 {
                 // Definition and repetition levels.
                 field(&mut header, 3, Encoding::RLE as u32);
@@ -103,33 +120,61 @@ pub(crate) fn plain(text: &str) -> Vec<u8> {
     [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A file of one row group with a column `id`, counted from 0, and one of these pages.
-pub(crate) fn parquet(path: &Path, rows: u32, column: &str, values: u64, pages: &[Page]) {
-    let message = format!("message file {{ required int64 id; {column} }}");
+/// A file of one row group with a column `id`, counted from 0, and others that share these pages.
+pub(crate) fn parquet(path: &Path, rows: u32, columns: &str, values: u64, pages: &[Page]) {
+    let message = format!("message file {{ required int64 id; {columns} }}");
     let schema = parse_message_type(&message).unwrap();
     let schema: SchemaDescPtr = Arc::new(SchemaDescriptor::new(Arc::new(schema)));
     let ids = (0..u64::from(rows)).flat_map(u64::to_le_bytes).collect();
     let ids = Page::data(rows, Encoding::PLAIN, ids).bytes();
     let others: Vec<u8> = pages.iter().flat_map(Page::bytes).collect();
-    let mut file = b"PAR1".to_vec();
     let mut chunks = Vec::new();
-    for (leaf, (bytes, values)) in [(ids, u64::from(rows)), (others, values)].iter().enumerate() {
-        let chunk = ColumnChunkMetaData::builder(schema.column(leaf))
+    for (leaf, column) in schema.columns().iter().enumerate() {
+        let (at, bytes, values) = match leaf {
+            0 => (MAGIC.len(), &ids, u64::from(rows)),
+            _ => (MAGIC.len() + ids.len(), &others, values),
+        };
+        let chunk = ColumnChunkMetaData::builder(column.clone())
             .set_compression(Compression::UNCOMPRESSED)
             .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
-            .set_num_values(*values as i64)
+            .set_num_values(values as i64)
             .set_total_compressed_size(bytes.len() as i64)
             .set_total_uncompressed_size(bytes.len() as i64)
-            .set_data_page_offset(file.len() as i64);
+            .set_data_page_offset(at as i64);
         chunks.push(chunk.build().unwrap());
-        file.extend(bytes);
     }
-    let group = RowGroupMetaData::builder(schema.clone())
-        .set_num_rows(i64::from(rows))
-        .set_total_byte_size(file.len() as i64)
-        .set_column_metadata(chunks);
-    let about = FileMetaData::new(1, i64::from(rows), None, None, schema, None);
-    let metadata = ParquetMetaData::new(about, vec![group.build().unwrap()]);
+    let group = RowGroupMetaData::builder(schema).set_num_rows(i64::from(rows));
+    finish(path, [MAGIC, &ids, &others].concat(), group.set_column_metadata(chunks));
+}
+
+/// Adds an index of that many pages to a file of one row group, and names it in all its columns.
+pub(crate) fn add_page_index(path: &Path, pages: usize) {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap());
+    let group = metadata.unwrap().row_group(0).clone();
+    let mut file = fs::read(path).unwrap();
+    let end = file.len() - 8;
+    let footer = u32::from_le_bytes(file[end..end + 4].try_into().unwrap());
+    file.truncate(end - footer as usize);
+    let at = file.len();
+    // A place, a length and a row of each.
+    file.extend([0x19, 0xfc]);
+    varint(&mut file, pages as u64);
+    file.extend([0x16, 8, 0x15, 0, 0x16, 0, 0].repeat(pages));
+    file.push(0);
+    let chunks = group.columns().iter().map(|chunk| {
+        let chunk = chunk.clone().into_builder().set_offset_index_offset(Some(at as i64));
+        chunk.set_offset_index_length(Some((file.len() - at) as i32)).build().unwrap()
+    });
+    let chunks = chunks.collect();
+    finish(path, file, group.into_builder().set_column_metadata(chunks));
+}
+
+/// Writes a file of one row group, by its columns.
+fn finish(path: &Path, mut file: Vec<u8>, group: RowGroupMetaDataBuilder) {
+    let group = group.set_total_byte_size(file.len() as i64).build().unwrap();
+    let (rows, schema) = (group.num_rows(), group.schema_descr_ptr());
+    let metadata =
+        ParquetMetaData::new(FileMetaData::new(1, rows, None, None, schema, None), vec![group]);
     ParquetMetaDataWriter::new(&mut file, &metadata).finish().unwrap();
     fs::write(path, file).unwrap();
 }

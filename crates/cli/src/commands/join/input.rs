@@ -1,11 +1,13 @@
 //! An input file of the join: its schema and size, before any row is read.
 
 mod csv;
+mod fields;
 mod guarded;
 mod interruptible;
 mod ipc;
 mod parquet;
 mod records;
+mod refusal;
 mod stream;
 
 use std::collections::HashSet;
@@ -98,7 +100,8 @@ impl Input {
         let bytes = file.metadata().map_or(0, |file| file.len());
         let kind = guarded(|| match format {
             Format::Parquet => {
-                ParquetInput::open(file, opening.bounds.batch_bytes).map(Kind::Parquet)
+                let bytes_max = opening.bounds.batch_bytes;
+                ParquetInput::open(file, bytes_max, opening.interrupted).map(Kind::Parquet)
             }
             _ => StreamedInput::open(file, format, opening).map(Kind::Streamed),
         });

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use arrow_array::RecordBatch;
 use arrow_csv::reader::Decoder;
 use arrow_schema::ArrowError;
-use memchr::memchr;
+use memchr::memchr2;
 
 use super::records::too_long;
 
@@ -30,12 +30,12 @@ impl<R: Read> CsvBatches<R> {
         let mut bytes = 0;
         loop {
             let read = self.from.fill_buf()?;
-            // A batch can only end with a record: line by line from here on.
+            // A batch can only end with a record: from one line end to the next from here on.
             let many = bytes + read.len() >= self.bytes_max;
-            let piece = if many { first_line(read) } else { read };
+            let piece = if many { to_line_end(read) } else { read };
             let room = self.decoder.capacity();
             let taken = self.decoder.decode(piece)?;
-            let is_whole = self.decoder.capacity() < room && ends_a_line(piece);
+            let is_whole = self.decoder.capacity() < room && is_line_end(piece);
             self.from.consume(taken);
             bytes += taken;
             let begun = if self.decoder.capacity() < room { 0 } else { self.record_bytes };
@@ -58,15 +58,15 @@ impl<R: Read> Iterator for CsvBatches<R> {
     }
 }
 
-fn first_line(bytes: &[u8]) -> &[u8] {
-    &bytes[..memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)]
+/// What is before a line end; or the first byte of one, by itself. A line end in quotes ends no
+/// record, which only the decoder can tell: a record that it completes by this byte ends with it.
+fn to_line_end(bytes: &[u8]) -> &[u8] {
+    let end = memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());
+    &bytes[..end.max(1).min(bytes.len())]
 }
 
-/// Whether a record that was completed in this piece is completed by its end. A carriage return
-/// ends a record too, and what follows it may be the beginning of the next.
-fn ends_a_line(piece: &[u8]) -> bool {
-    let Some(line) = piece.strip_suffix(b"\n") else { return false };
-    memchr(b'\r', line.strip_suffix(b"\r").unwrap_or(line)).is_none()
+fn is_line_end(piece: &[u8]) -> bool {
+    matches!(piece, b"\n" | b"\r")
 }
 
 #[cfg(test)]
@@ -95,7 +95,10 @@ mod tests {
         let quoted = "\"x\n\"\"y\"\"\r\n5\" z\",\"\n\"\n";
         let plain = "1,5\" pipe\n";
         let carriage = "3,4\r\"a\nb\",c\r\n";
-        for text in [plain.repeat(40), quoted.repeat(40), [quoted, plain, carriage].concat()] {
+        let returns = ["\"x\ry\",1\n", "\"x\r\ny\",1\r\n", "3,4\r", "3,\r\n\r\n"];
+        let returns = returns.map(|line| line.repeat(40));
+        let others = [plain.repeat(40), quoted.repeat(40), [quoted, plain, carriage].concat()];
+        for text in others.into_iter().chain(returns) {
             let text = format!("a,b\n{text}");
             let whole = batches(&text, 1000, usize::MAX);
             assert_eq!(whole.len(), 1);

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! arrow-ipc allocates what a message says of its length and of its contents before compression. A
-//! message here is as long as what was read of it, its buffers lie in it, and what they say to
-//! decompress to fits the memory that may be used.
+//! message here is as long as what was read of it, its buffers lie in it, and what they are decoded
+//! to fits the memory that may be used, as do all dictionaries together.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -22,15 +22,17 @@ use arrow_ipc::{
     Block, CompressionType, Message, MessageHeader, MetadataVersion, RecordBatch as BatchMessage,
     root_as_footer, root_as_message,
 };
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 
+use super::fields;
 use super::interruptible::Interruptible;
+use super::refusal::too_much;
 
 /// More is no schema and no list of buffers of a batch.
 const METADATA_BYTES_MAX: usize = 64 << 20;
 /// Before each message: a marker and the length of its metadata.
 const PREFIX_BYTES: usize = 8;
-const MARKER: [u8; 4] = [0xff; 4];
+pub(super) const MARKER: [u8; 4] = [0xff; 4];
 /// The end of a file: the footer's length and the magic word.
 const TRAILER_BYTES: usize = 10;
 /// A buffer begins with its length before compression, or with this if it isn't compressed.
@@ -43,8 +45,13 @@ pub(super) struct IpcReader {
     source: Source,
     schema: SchemaRef,
     decoder: FileDecoder,
-    /// What a batch may take, decompressed.
+    /// What a batch may take, decompressed, and all dictionaries together.
     bytes_max: usize,
+    /// What each dictionary holds by its number, and all of them.
+    dictionaries: HashMap<i64, usize>,
+    dictionary_bytes: usize,
+    /// Values of a dictionary may hold another one, also once that is replaced.
+    keeps_replaced: bool,
 }
 
 enum Source {
@@ -74,7 +81,7 @@ impl IpcReader {
         file.read_exact(&mut bytes)?;
         let footer = root_as_footer(&bytes).map_err(|error| wrong(&error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| wrong("it has no schema"))?;
-        let schema = schema_of(schema)?;
+        let schema = schema_of(schema, bytes_max)?;
         let within = |block: &Block| -> Result<Block, ArrowError> {
             let bytes = i64::from(block.metaDataLength()).checked_add(block.bodyLength());
             let end = bytes.and_then(|bytes| bytes.checked_add(block.offset()));
@@ -107,7 +114,7 @@ impl IpcReader {
         let first = read_message(&mut stream, bytes_max)?.ok_or_else(|| wrong("it is empty"))?;
         let message = message_of(&first.bytes)?;
         let schema = message.header_as_schema().ok_or_else(|| wrong("it begins without schema"))?;
-        let (schema, version) = (schema_of(schema)?, message.version());
+        let (schema, version) = (schema_of(schema, bytes_max)?, message.version());
         let source = Source::Stream { stream, ended: false };
         Ok(Self::new(source, schema, version, columns, bytes_max))
     }
@@ -124,7 +131,13 @@ impl IpcReader {
             Some(columns) => decoder.with_projection(columns),
             None => decoder,
         };
-        Self { source, schema, decoder, bytes_max }
+        let keeps_replaced =
+            schema.flattened_fields().iter().any(|field| match field.data_type() {
+                DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
+                _ => false,
+            });
+        let (dictionaries, dictionary_bytes) = (HashMap::new(), 0);
+        Self { source, schema, decoder, bytes_max, dictionaries, dictionary_bytes, keeps_replaced }
     }
 
     /// All columns.
@@ -140,6 +153,17 @@ impl IpcReader {
     }
 
     fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
+        if let Some(dictionary) = message_of(&message.bytes)?.header_as_dictionary_batch() {
+            let before = self.dictionaries.entry(dictionary.id()).or_default();
+            let replaces = !dictionary.isDelta() && !self.keeps_replaced;
+            let kept = if replaces { 0 } else { *before };
+            self.dictionary_bytes = self.dictionary_bytes - *before + kept + message.held;
+            *before = kept + message.held;
+            if self.dictionary_bytes > self.bytes_max {
+                let (bytes, most) = (self.dictionary_bytes, self.bytes_max);
+                return Err(too_much("a file's dictionaries", bytes, most, "").into());
+            }
+        }
         self.decoder.read_dictionary(&message.block, &message.bytes)
     }
 
@@ -172,6 +196,8 @@ struct Encapsulated {
     bytes: Buffer,
     /// Its lengths; the offset is none, as the bytes begin with it.
     block: Block,
+    /// What the arrays that are made of it hold: these bytes, or those they are decoded to.
+    held: usize,
 }
 
 impl Source {
@@ -259,14 +285,14 @@ fn checked(
         }
         _ => None,
     };
-    if let Some(batch) = batch {
-        check(&batch, body, bytes_max)?;
-    }
-    let block = Block::new(0, metadata_bytes as i32, body.len() as i64);
-    Ok(Encapsulated { bytes: Buffer::from_vec(whole), block })
+    let decoded = batch.map_or(Ok(0), |batch| check(&batch, body, bytes_max))?;
+    let (block, held) = (Block::new(0, metadata_bytes as i32, body.len() as i64), whole.len());
+    let held = decoded.max(held);
+    Ok(Encapsulated { bytes: Buffer::from_vec(whole), block, held })
 }
 
-fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<(), ArrowError> {
+/// What the arrays of a batch take, if they may take it.
+fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usize, ArrowError> {
     let nodes = batch.nodes().into_iter().flatten();
     let lengths = nodes.map(|node| (node.length(), node.null_count()));
     for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
@@ -276,28 +302,30 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<(), 
         }
     }
     let codec = batch.compression().map(|compression| compression.codec());
-    let mut decompressed = 0_usize;
+    // Of each buffer, though several may be the same bytes: the decoder copies one that begins at
+    // an odd place.
+    let mut decoded = 0_usize;
     for buffer in batch.buffers().into_iter().flatten() {
         let range =
             usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let bytes = range
             .and_then(|(begin, bytes)| body.get(begin..begin.checked_add(bytes)?))
             .ok_or_else(|| wrong("a buffer lies outside of its message"))?;
+        let mut takes = bytes.len();
         if codec.is_some() && !bytes.is_empty() {
             let length = bytes.first_chunk().map(|first| i64::from_le_bytes(*first));
             let length = length.ok_or_else(|| wrong("a compressed buffer is too short"))?;
-            decompressed = decompressed.saturating_add(match length {
-                NOT_COMPRESSED => bytes.len(),
-                length => usize::try_from(length)
-                    .ok()
-                    .filter(|length| {
-                        codec != Some(CompressionType::LZ4_FRAME) || holds(&bytes[8..], *length)
-                    })
-                    .ok_or_else(|| wrong("a buffer can't decompress to what it says"))?,
-            });
+            if length != NOT_COMPRESSED {
+                let length = usize::try_from(length).ok().filter(|length| {
+                    codec != Some(CompressionType::LZ4_FRAME) || holds(&bytes[8..], *length)
+                });
+                takes = length.ok_or_else(|| wrong("a buffer can't decompress to what it says"))?;
+            }
         }
+        decoded = decoded.saturating_add(takes);
     }
-    fits(decompressed, bytes_max)
+    fits(decoded, bytes_max)?;
+    Ok(decoded)
 }
 
 /// Whether a frame of LZ4 may hold as many bytes as it is said to, and not many more: its decoder
@@ -335,12 +363,7 @@ fn fits(bytes: usize, bytes_max: usize) -> Result<(), ArrowError> {
     if bytes <= bytes_max {
         return Ok(());
     }
-    let (bytes, most) = (bytes >> 20, bytes_max >> 20);
-    let says = format!(
-        "a batch of {bytes} MiB is more than the {most} MiB that may be used for one: raise \
-         --memory-limit, or write the file in smaller batches"
-    );
-    Err(io::Error::new(ErrorKind::OutOfMemory, says).into())
+    Err(too_much("a batch", bytes, bytes_max, ", or write the file in smaller batches").into())
 }
 
 /// The metadata of what begins with a prefix.
@@ -353,7 +376,8 @@ fn message_of(bytes: &[u8]) -> Result<Message<'_>, ArrowError> {
     root_as_message(metadata).map_err(|error| wrong(&error.to_string()))
 }
 
-fn schema_of(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, ArrowError> {
+fn schema_of(schema: arrow_ipc::Schema<'_>, bytes_max: usize) -> Result<SchemaRef, ArrowError> {
+    fields::check(schema, bytes_max)?;
     if !schema.endianness().equals_to_target_endianness() {
         return Err(wrong("its numbers are in the other order of bytes"));
     }

@@ -13,11 +13,13 @@ mod pages;
 mod row_group;
 mod rows;
 mod runs;
+mod schema;
 mod source;
 mod thrift;
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -33,13 +35,11 @@ use self::row_group::RowGroup;
 use self::source::Source;
 
 use super::BatchSize;
+use super::refusal::{BYTES_MIN, too_much};
 use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
 const PAGE_BYTES: usize = 1 << 20;
-
-/// Pages that are always read: a limit is exceeded by as much.
-const PAGES_BYTES_MIN: usize = 16 << 20;
 
 /// Texts of a batch: their places have 31 bits.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -62,9 +62,13 @@ pub(super) struct ParquetInput {
 }
 
 impl ParquetInput {
-    pub(super) fn open(file: File, bytes_max: usize) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        file: File,
+        bytes_max: usize,
+        interrupted: &'static AtomicBool,
+    ) -> anyhow::Result<Self> {
         // With the page index, a part of a row group is found without decoding the pages before it.
-        let source = Source::new(file)?;
+        let source = Source::new(file, interrupted)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
@@ -174,7 +178,7 @@ impl ParquetInput {
         // Of all row groups, so not looked for in each of them.
         let page_max = *self.page_max.get_or_init(|| {
             // What is set aside for reading may be used, whatever share of the limit it is.
-            self.bytes_max.max(self.reading_bytes()).max(PAGES_BYTES_MIN)
+            self.bytes_max.max(self.reading_bytes()).max(BYTES_MIN)
         });
         let mut sum = Room::default();
         for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
@@ -186,6 +190,10 @@ impl ParquetInput {
         }
         if sum.page_bytes > page_max {
             return Err(pages::too_large("a page of each column", sum.page_bytes, page_max));
+        }
+        // A batch has a row at least.
+        if sum.row_bytes > page_max {
+            return Err(too_much("a row of all columns", sum.row_bytes, page_max, "").into());
         }
         Ok(*self.rooms[group].get_or_init(|| sum))
     }

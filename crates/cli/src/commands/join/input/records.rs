@@ -22,7 +22,7 @@ pub(super) struct Records<R> {
 }
 
 /// Most columns of a file: each takes memory of its own before the first row is read.
-const COLUMNS_MAX: usize = 1 << 16;
+pub(super) const COLUMNS_MAX: usize = 1 << 16;
 
 /// The refusal of a record.
 pub(super) fn too_long(bytes_max: usize) -> io::Error {

@@ -1,9 +1,12 @@
 //! The metadata of a file, looked through before it is decoded: what its lists say they hold is
-//! there, and its schema is no deeper than a recursion may go.
+//! there and fits the memory, and its schema is no deeper than a recursion may go.
 
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
+use arrow_cast::base64::{BASE64_STANDARD, Engine};
+use arrow_ipc::root_as_message;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{
@@ -11,11 +14,18 @@ use parquet::file::metadata::{
 };
 use parquet::file::reader::Length;
 
+use super::super::fields;
+use super::super::ipc::MARKER;
+use super::super::records::COLUMNS_MAX;
+use super::super::refusal::{BYTES_MIN, too_much};
+use super::schema::{ELEMENT_BYTES, Schema};
 use super::source::Source;
 use super::thrift::{Malformed, Reader, kind};
 
 /// Columns within columns; decoders and joins of more than this recurse too far.
 const NESTING_MAX: usize = 128;
+/// A column of a row group decoded.
+const CHUNK_BYTES: usize = 512;
 /// More rows are in no file; their sum must be a number.
 const ROWS_MAX: i64 = 1 << 40;
 
@@ -25,7 +35,8 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
     let trailer = file.bytes(tail, FOOTER_SIZE)?;
     let footer = FooterTail::try_from(&trailer[..])?.metadata_length();
     let start = tail.checked_sub(footer as u64).context("its footer is longer than the file")?;
-    check(&read(file, start, footer, bytes_max)?)?;
+    fits("its metadata", footer, bytes_max)?;
+    check(&file.bytes(start, footer)?, bytes_max)?;
     let mut reader = ParquetMetaDataReader::new();
     reader.try_parse(file)?;
     let metadata = reader.finish()?;
@@ -33,6 +44,7 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
         let rows = group.num_rows();
         ensure!((0..=ROWS_MAX).contains(&rows), "a row group has {rows} rows");
     }
+    check_arrow_schema(&metadata, bytes_max)?;
     check_offset_indexes(&metadata, file, bytes_max)?;
     let mut reader = ParquetMetaDataReader::new_with_metadata(metadata)
         .with_offset_index_policy(PageIndexPolicy::Optional);
@@ -41,54 +53,58 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
     Ok(ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options)?)
 }
 
-/// `FileMetaData`, whose second field is the schema.
-fn check(footer: &[u8]) -> anyhow::Result<()> {
-    let mut depth = 0;
-    let walked = Reader::new(footer).fields(|reader, field, kind| {
-        let is_schema = (field, kind) == (2, kind::LIST);
-        if is_schema {
-            depth = schema_depth(reader)?.max(depth);
+/// `FileMetaData`.
+const FILE: [u8; 9] = [
+    kind::I32,
+    kind::LIST,
+    kind::I64,
+    kind::LIST,
+    kind::LIST,
+    kind::BINARY,
+    kind::LIST,
+    kind::STRUCT,
+    kind::BINARY,
+];
+
+fn check(footer: &[u8], bytes_max: usize) -> anyhow::Result<()> {
+    let (mut schema, mut groups, mut pairs) = (Schema::default(), 0, 0);
+    let walked = Reader::new(footer).fields(&FILE, |reader, field| {
+        match field {
+            // A decoder goes by the first.
+            2 if schema.columns > 0 => return Err(Malformed::Wrong),
+            2 => schema = Schema::read(reader)?,
+            4 => groups += reader.clone().list()?.1,
+            5 => pairs += reader.clone().list()?.1,
+            _ => {}
         }
-        Ok(is_schema)
+        Ok(field == 2)
     });
-    if depth > NESTING_MAX {
-        bail!("its columns are nested {depth} levels deep, and {NESTING_MAX} are the most");
+    let Schema { levels, columns, bytes } = schema;
+    if levels > NESTING_MAX {
+        bail!("its columns are nested {levels} levels deep, and {NESTING_MAX} are the most");
     }
-    walked.map_err(cut_short)
+    if columns > COLUMNS_MAX {
+        bail!("it has {columns} columns, and {COLUMNS_MAX} are the most: write fewer to a file");
+    }
+    walked.map_err(cut_short)?;
+    let chunks = groups.saturating_mul(columns).saturating_mul(CHUNK_BYTES);
+    let bytes = bytes.saturating_add(chunks).saturating_add(pairs.saturating_mul(ELEMENT_BYTES));
+    fits("its metadata", bytes, bytes_max)
 }
 
-/// Levels of the schema: each element is followed by its children.
-fn schema_depth(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
-    let (kind, elements) = reader.list()?;
-    if kind != kind::STRUCT {
-        return Err(Malformed::Wrong);
-    }
-    // Children that are still to come, of each level.
-    let mut open: Vec<i64> = Vec::new();
-    let mut deepest = 0;
-    for _ in 0..elements {
-        while open.pop_if(|missing| *missing == 0).is_some() {}
-        if let Some(missing) = open.last_mut() {
-            *missing -= 1;
-        }
-        let mut children = 0;
-        reader.fields(|reader, field, kind| {
-            let counts = (field, kind) == (5, kind::I32);
-            if counts {
-                children = reader.number()?;
-            }
-            Ok(counts)
-        })?;
-        // Decoders make room for as many.
-        if children < 0 || children > elements as i64 {
-            return Err(Malformed::Wrong);
-        }
-        if children > 0 {
-            open.push(children);
-            deepest = open.len().max(deepest);
+/// The schema that Arrow's writers put beside Parquet's. One that is none, its decoder refuses.
+fn check_arrow_schema(metadata: &ParquetMetaData, bytes_max: usize) -> anyhow::Result<()> {
+    let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+    let texts = pairs.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    for text in texts.filter_map(|pair| pair.value.as_ref()) {
+        let Ok(bytes) = BASE64_STANDARD.decode(text) else { continue };
+        let message = bytes.strip_prefix(&MARKER).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
+        let message = root_as_message(message).ok();
+        if let Some(schema) = message.and_then(|message| message.header_as_schema()) {
+            fields::check(schema, bytes_max)?;
         }
     }
-    Ok(deepest)
+    Ok(())
 }
 
 /// `OffsetIndex` of every column: lists of places.
@@ -97,7 +113,7 @@ fn check_offset_indexes(
     file: &Source,
     bytes_max: usize,
 ) -> anyhow::Result<()> {
-    let (mut first, mut last) = (u64::MAX, 0);
+    let (mut first, mut last, mut sum) = (u64::MAX, 0, 0_usize);
     for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
         let (Some(offset), Some(length)) =
             (column.offset_index_offset(), column.offset_index_length())
@@ -105,7 +121,10 @@ fn check_offset_indexes(
             continue;
         };
         let (offset, length) = (u64::try_from(offset)?, usize::try_from(length)?);
-        let bytes = read(file, offset, length, bytes_max)?;
+        // Columns may name the same one, which is decoded for each.
+        sum = sum.saturating_add(length);
+        fits("its page index", sum, bytes_max)?;
+        let bytes = file.bytes(offset, length)?;
         Reader::new(&bytes).skip(kind::STRUCT, 8).map_err(cut_short)?;
         (first, last) = (offset.min(first), (offset + length as u64).max(last));
     }
@@ -114,10 +133,9 @@ fn check_offset_indexes(
     Ok(())
 }
 
-/// Some bytes of metadata.
-fn read(file: &Source, start: u64, length: usize, bytes_max: usize) -> anyhow::Result<Vec<u8>> {
-    ensure!(length <= bytes_max, "its metadata takes {length} bytes: raise --memory-limit");
-    Ok(file.bytes(start, length)?)
+fn fits(what: &str, bytes: usize, bytes_max: usize) -> anyhow::Result<()> {
+    let most = bytes_max.max(BYTES_MIN);
+    if bytes <= most { Ok(()) } else { Err(too_much(what, bytes, most, "").into()) }
 }
 
 fn cut_short(_: Malformed) -> anyhow::Error {
@@ -127,6 +145,8 @@ fn cut_short(_: Malformed) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MOST: usize = 64 << 20;
 
     /// A list of elements with these numbers of children, as the footer's second field.
     fn footer(children: &[u8]) -> Vec<u8> {
@@ -146,24 +166,57 @@ mod tests {
 
     #[test]
     fn a_deep_schema_is_refused() {
-        check(&footer(&[2, 1, 0, 1, 1, 0])).unwrap();
-        assert_eq!(schema_depth(&mut Reader::new(&footer(&[2, 1, 0, 1, 1, 0])[1..])), Ok(3));
-        check(&footer(&[[1; 128].as_slice(), &[0]].concat())).unwrap();
-        let says = check(&footer(&[1; 8000])).unwrap_err().to_string();
+        check(&footer(&[2, 1, 0, 1, 1, 0]), MOST).unwrap();
+        let schema = Schema::read(&mut Reader::new(&footer(&[2, 1, 0, 1, 1, 0])[1..])).unwrap();
+        assert_eq!((schema.levels, schema.columns), (3, 2));
+        check(&footer(&[[1; 128].as_slice(), &[0]].concat()), MOST).unwrap();
+        let says = check(&footer(&[1; 8000]), MOST).unwrap_err().to_string();
         assert_eq!(says, "its columns are nested 8000 levels deep, and 128 are the most");
+    }
+
+    #[test]
+    fn lists_are_counted_as_they_are_decoded() {
+        // Row groups of two columns, and pairs of texts: all of them empty.
+        for field in [4, 5] {
+            let lists = |elements: usize| {
+                let mut bytes = footer(&[2, 0, 0]);
+                bytes.pop();
+                let [low, middle] = [elements, elements >> 7].map(|bits| bits as u8 | 128);
+                let header = [(field - 2) << 4 | kind::LIST, 0xfc, low, middle];
+                bytes.extend(
+                    [&header[..], &[(elements >> 14) as u8], &vec![0; elements + 1]].concat(),
+                );
+                check(&bytes, 0)
+            };
+            lists(16_000).unwrap();
+            let says = lists(17_000).unwrap_err().to_string();
+            assert!(says.starts_with("its metadata takes 17 MiB, more than the 16 MiB"), "{says}");
+        }
+    }
+
+    #[test]
+    fn a_field_has_its_kind() {
+        let whole = footer(&[2, 0, 0]);
+        check(&whole, MOST).unwrap();
+        // The schema as a set, and a number of children of 64 bits.
+        for (at, byte) in [(0, 0x2a), (3, 0x56)] {
+            let mut other = whole.clone();
+            other[at] = byte;
+            assert!(check(&other, MOST).is_err(), "{at}");
+        }
     }
 
     #[test]
     fn lengths_beyond_the_end_are_refused() {
         let whole = footer(&[2, 0, 0]);
         for end in 0..whole.len() {
-            assert!(check(&whole[..end]).is_err(), "{end}");
+            assert!(check(&whole[..end], MOST).is_err(), "{end}");
         }
-        assert!(check(&footer(&[60, 0, 0])).is_err(), "more children than elements");
+        assert!(check(&footer(&[60, 0, 0]), MOST).is_err(), "more children than elements");
         // A list of 2^28 elements, and a text of 2^28 bytes, of which nothing is there.
         for beginning in [[0x29, 0xfc].as_slice(), &[0x28]] {
             let lie = [beginning, &[0x80, 0x80, 0x80, 0x80, 0x01, 0]].concat();
-            assert!(check(&lie).is_err());
+            assert!(check(&lie, MOST).is_err());
         }
     }
 }

@@ -3,7 +3,6 @@
 //! A page is made room for as large as its header says, and a value of a dictionary may be repeated
 //! in every row: a small file can take any memory. Headers are read before the pages.
 
-use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use anyhow::ensure;
@@ -13,6 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::reader::Length;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::super::refusal::too_much;
 use super::TEXT_BYTES_MAX;
 use super::rows;
 use super::source::Source;
@@ -153,7 +153,6 @@ impl<'a> Seen<'a> {
     }
 
     fn room(self, file: &Source, group: &RowGroupMetaData) -> anyhow::Result<Room> {
-        let (rows, leaves) = (group.num_rows(), group.num_columns());
         let description = self.chunk.column_descr();
         let mut widest = match description.physical_type() {
             // A missing value takes as much as one that is there.
@@ -164,29 +163,34 @@ impl<'a> Seen<'a> {
         };
         widest = widest.max(self.dense);
         if description.max_rep_level() > 0 {
-            widest = self.widest_list(file, widest, leaves)?;
+            widest = self.widest_list(file, widest, group)?;
         }
         if widest > self.bytes_max {
             let what = format!("a row of {}", self.chunk.column_path());
-            return Err(too_much(&what, widest, self.bytes_max, ""));
+            return Err(too_much(&what, widest, self.bytes_max, "").into());
         }
         // In the pages, values of a dictionary are numbers.
         let mean = self.dictionary.div_ceil(self.dictionary_values.max(1));
         let all_bytes = self.all_values.saturating_mul(mean).saturating_add(self.all_bytes);
-        let usual_bytes = all_bytes.div_ceil(usize::try_from(rows)?.max(1));
+        let usual_bytes = all_bytes.div_ceil(usize::try_from(group.num_rows())?.max(1));
         let page_bytes = self.dictionary + self.largest;
         Ok(Room { page_bytes, row_bytes: widest, usual_bytes })
     }
 
     /// Bytes of the widest row of lists, which is looked for unless all rows together are a matter
     /// of little.
-    fn widest_list(&self, file: &Source, value: usize, leaves: usize) -> anyhow::Result<usize> {
+    fn widest_list(
+        &self,
+        file: &Source,
+        value: usize,
+        group: &RowGroupMetaData,
+    ) -> anyhow::Result<usize> {
         let least = self.value_bytes() + LEVEL_BYTES;
         let all = self.all_values.saturating_mul(least.saturating_add(value));
-        if all <= self.bytes_max.min(TEXT_BYTES_MAX) / leaves.max(1) {
+        if all <= self.bytes_max.min(TEXT_BYTES_MAX) / group.num_columns().max(1) {
             return Ok(0);
         }
-        rows::widest(file, self.chunk, least)
+        rows::widest(file, self.chunk, group.num_rows(), least)
     }
 
     /// Bytes of a value without its contents.
@@ -219,16 +223,7 @@ impl<'a> Seen<'a> {
 
 /// The refusal of pages that take more than may be used.
 pub(super) fn too_large(what: &str, bytes: usize, bytes_max: usize) -> anyhow::Error {
-    too_much(what, bytes, bytes_max, ", or write the file in smaller pages")
-}
-
-fn too_much(what: &str, bytes: usize, bytes_max: usize, remedy: &str) -> anyhow::Error {
-    let (bytes, most) = (bytes >> 20, bytes_max >> 20);
-    let says = format!(
-        "{what} takes {bytes} MiB, more than the {most} MiB that may be used for it: raise \
-         --memory-limit{remedy}"
-    );
-    io::Error::new(ErrorKind::OutOfMemory, says).into()
+    too_much(what, bytes, bytes_max, ", or write the file in smaller pages").into()
 }
 
 /// The header at a place; its page ends before `end`.
@@ -249,29 +244,47 @@ fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<Header> {
     }
 }
 
+/// `PageHeader`, and the structs in it.
+const PAGE: [u8; 8] = [
+    kind::I32,
+    kind::I32,
+    kind::I32,
+    kind::I32,
+    kind::STRUCT,
+    kind::STRUCT,
+    kind::STRUCT,
+    kind::STRUCT,
+];
+const DATA_PAGE: [u8; 4] = [kind::I32; 4];
+const DICTIONARY_PAGE: [u8; 2] = [kind::I32; 2];
+const DATA_PAGE_V2: [u8; 6] = [kind::I32; 6];
+
 fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
     let mut header = Header::default();
     let mut reader = Reader::new(bytes);
-    let length = |number: i64| usize::try_from(number).map_err(|_| Malformed::Wrong);
+    let length = |number: i32| usize::try_from(number).map_err(|_| Malformed::Wrong);
     let (mut page_type, mut described) = (None, None);
-    reader.fields(|reader, field, kind| {
-        match (field, kind) {
-            (1, kind::I32) => page_type = Some(reader.number()?),
-            (2, kind::I32) => header.page_bytes = length(reader.number()?)?,
-            (3, kind::I32) => header.compressed_bytes = length(reader.number()?)?,
+    reader.fields(&PAGE, |reader, field| {
+        match field {
+            1 => page_type = Some(reader.int()?),
+            2 => header.page_bytes = length(reader.int()?)?,
+            3 => header.compressed_bytes = length(reader.int()?)?,
             // Of a page of data in two versions, of an index, and of a dictionary.
-            (5..=8, kind::STRUCT) => {
+            5..=8 => {
                 // A decoder would take the one that its type names.
                 if described.replace(field).is_some() {
                     return Err(Malformed::Wrong);
                 }
-                let encoding_field = if field == 8 { 4 } else { 2 };
-                reader.fields(|reader, inner, kind| {
-                    match (inner, kind) {
-                        (1, kind::I32) => header.values = length(reader.number()?)?,
-                        (of, kind::I32) if of == encoding_field => {
-                            header.is_delta = is_delta(reader.number()?);
-                        }
+                let (kinds, encoding_field): (&[u8], _) = match field {
+                    5 => (&DATA_PAGE, 2),
+                    7 => (&DICTIONARY_PAGE, 2),
+                    8 => (&DATA_PAGE_V2, 4),
+                    _ => return Ok(false),
+                };
+                reader.fields(kinds, |reader, inner| {
+                    match inner {
+                        1 => header.values = length(reader.int()?)?,
+                        of if of == encoding_field => header.is_delta = is_delta(reader.int()?),
                         _ => return Ok(false),
                     }
                     Ok(true)
@@ -290,8 +303,8 @@ fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
     }
 }
 
-fn is_delta(encoding: i64) -> bool {
+fn is_delta(encoding: i32) -> bool {
     [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
         .iter()
-        .any(|delta| *delta as i64 == encoding)
+        .any(|delta| *delta as i32 == encoding)
 }

@@ -7,7 +7,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -18,16 +18,18 @@ use super::row_group::parts;
 use super::runs::Runs;
 use super::source::Source;
 
-/// Bytes of the widest row: `value_bytes` of each value, and of texts their lengths too.
+/// Bytes of the widest row: `value_bytes` of each value, and of texts their lengths too. More rows
+/// than those of the row group are refused.
 pub(super) fn widest(
     file: &Source,
     chunk: &ColumnChunkMetaData,
+    group_rows: i64,
     value_bytes: usize,
 ) -> anyhow::Result<usize> {
     let description = chunk.column_descr();
     let levels = [description.max_rep_level(), description.max_def_level()];
     let has_texts = description.physical_type() == Type::BYTE_ARRAY;
-    let mut rows = Rows { levels, value_bytes, row: 0, widest: 0 };
+    let mut rows = Rows { levels, value_bytes, row: 0, widest: 0, begun: 0 };
     let mut dictionary: Vec<u32> = Vec::new();
     let mut pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, 0, None)?;
     while let Some(page) = pages.get_next_page()? {
@@ -36,6 +38,7 @@ pub(super) fn widest(
         } else {
             let texts = has_texts.then_some(&dictionary[..]);
             rows.page(&page, texts).context("a page's levels or texts end early")?;
+            ensure!(rows.begun <= group_rows as u64, "a column has more rows than its row group");
         }
     }
     Ok(rows.widest)
@@ -58,6 +61,8 @@ struct Rows {
     /// The row so far.
     row: usize,
     widest: usize,
+    /// Rows so far.
+    begun: u64,
 }
 
 /// The lengths of a page's texts.
@@ -110,32 +115,37 @@ impl Rows {
         };
         let mut left = page.num_values() as usize;
         while left > 0 {
-            let (level, _) = repetition.take(1)?;
-            let mut count = 1;
-            if level == 0 {
-                self.widest = self.row.max(self.widest);
-                self.row = 0;
-            } else {
-                count += repetition.take_equal(level, left - 1);
-            }
+            let (level, count) = repetition.take(left)?;
             left -= count;
-            self.row = self.row.saturating_add(self.value_bytes.saturating_mul(count));
-            self.add_texts(count, &mut definition, &mut texts)?;
+            // At the lowest level, each value begins a row.
+            let begins = level == 0;
+            self.begun += if begins { count as u64 } else { 0 };
+            self.add(count, begins, &mut definition, &mut texts)?;
         }
         self.widest = self.row.max(self.widest);
         Some(())
     }
 
-    fn add_texts(
+    /// Values that are all in the row so far, or each in a row of its own.
+    fn add(
         &mut self,
         mut count: usize,
+        begins: bool,
         definition: &mut Runs<'_>,
         texts: &mut Texts<'_>,
     ) -> Option<()> {
-        while count > 0 && !matches!(texts, Texts::Nowhere) {
+        if matches!(texts, Texts::Nowhere) {
+            self.add_equal(count, begins, 0);
+            return Some(());
+        }
+        while count > 0 {
             let (level, run) = definition.take(count)?;
             count -= run;
-            let mut values = if level == self.levels[1] as u32 { run } else { 0 };
+            if level != self.levels[1] as u32 {
+                self.add_equal(run, begins, 0);
+                continue;
+            }
+            let mut values = run;
             while values > 0 {
                 let (length, times) = match texts {
                     Texts::Dictionary(numbers, lengths) => {
@@ -146,15 +156,28 @@ impl Rows {
                     Texts::Nowhere => return Some(()),
                 };
                 values -= times;
-                self.row = self.row.saturating_add((length as usize).saturating_mul(times));
+                self.add_equal(times, begins, length as usize);
             }
         }
         Some(())
+    }
+
+    /// Values with texts of the same length.
+    fn add_equal(&mut self, count: usize, begins: bool, text_bytes: usize) {
+        let value = self.value_bytes.saturating_add(text_bytes);
+        if begins {
+            self.widest = self.row.max(self.widest);
+            self.row = value;
+        } else {
+            self.row = self.row.saturating_add(value.saturating_mul(count));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use arrow_array::builder::{ListBuilder, StringBuilder};
     use arrow_array::{ArrayRef, RecordBatch};
     use parquet::arrow::ArrowWriter;
@@ -162,6 +185,8 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
+
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
     /// Items of a row, a missing one among them or a missing list; most are short, some are not.
     fn row(number: usize) -> Option<Vec<Option<String>>> {
@@ -209,7 +234,8 @@ mod tests {
                 writer.close().unwrap();
                 let reader = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
                 let chunk = reader.metadata().row_group(0).column(0);
-                let found = widest(&Source::new(file).unwrap(), chunk, 8).unwrap();
+                let source = Source::new(file, &INTERRUPTED).unwrap();
+                let found = widest(&source, chunk, 400, 8).unwrap();
                 assert_eq!(found, expected, "{encoding:?}");
             }
         }

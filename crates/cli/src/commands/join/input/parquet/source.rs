@@ -1,29 +1,40 @@
-//! A file that many read at places of their own, through one descriptor.
+//! A file that many read at places of their own, through one descriptor, until the user interrupts.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
+
+use crate::interrupt::Interrupted;
 
 /// The file and its length when it was opened.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     file: Arc<File>,
     length: u64,
+    /// Pages are few bytes that may stand for much work: it is looked at before each of them.
+    interrupted: &'static AtomicBool,
 }
 
 impl Source {
-    pub(super) fn new(file: File) -> io::Result<Self> {
+    pub(super) fn new(file: File, interrupted: &'static AtomicBool) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file: Arc::new(file), length })
+        Ok(Self { file: Arc::new(file), length, interrupted })
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let interrupted = self.interrupted.load(Ordering::Relaxed);
+        if interrupted { Err(io::Error::other(Interrupted)) } else { Ok(()) }
     }
 
     /// Some bytes, for which there is room only if they are there.
     pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.check()?;
         if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a part is beyond its end"));
         }
@@ -43,6 +54,7 @@ impl ChunkReader for Source {
     type T = BufReader<At>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
+        self.check()?;
         Ok(BufReader::new(At { file: self.file.clone(), at: start }))
     }
 

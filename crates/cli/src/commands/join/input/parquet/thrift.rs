@@ -45,11 +45,13 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Visits the fields of a struct with their numbers and kinds, to its end. A field that `visit`
-    /// doesn't read, which it says by `false`, is passed over.
+    /// Visits the fields of a struct by their numbers, to its end. A field that `visit` doesn't
+    /// read, which it says by `false`, is passed over. `kinds` are those of the fields 1, 2, …: a
+    /// decoder reads a field as what its number means, whatever its kind, so another is refused.
     pub(crate) fn fields(
         &mut self,
-        mut visit: impl FnMut(&mut Self, i64, u8) -> Result<bool, Malformed>,
+        kinds: &[u8],
+        mut visit: impl FnMut(&mut Self, i64) -> Result<bool, Malformed>,
     ) -> Result<(), Malformed> {
         let mut number = 0_i64;
         loop {
@@ -62,7 +64,14 @@ impl<'a> Reader<'a> {
                 0 => self.number()?,
                 step => number.checked_add(i64::from(step)).ok_or(Malformed::Wrong)?,
             };
-            if !visit(self, number, kind)? {
+            // Decoders have 16 bits for it.
+            let at = usize::from(i16::try_from(number).map_err(|_| Malformed::Wrong)? as u16);
+            let wanted = at.checked_sub(1).and_then(|at| kinds.get(at)).copied();
+            let found = if kind == kind::FALSE { kind::TRUE } else { kind };
+            if wanted.is_some_and(|wanted| wanted != found) {
+                return Err(Malformed::Wrong);
+            }
+            if !visit(self, number)? {
                 self.skip(kind, DEPTH_MAX)?;
             }
         }
@@ -83,6 +92,11 @@ impl<'a> Reader<'a> {
     pub(crate) fn number(&mut self) -> Result<i64, Malformed> {
         let zigzag = self.varint()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// A number of 32 bits; of a longer one, decoders would take the lowest.
+    pub(crate) fn int(&mut self) -> Result<i32, Malformed> {
+        i32::try_from(self.number()?).map_err(|_| Malformed::Wrong)
     }
 
     /// Passes over a value.
@@ -128,12 +142,14 @@ impl<'a> Reader<'a> {
 
     fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
         match kind {
-            kind::TRUE | kind::FALSE => self.pass(1),
+            // Some decoders pass over a byte for each, others over nothing.
+            kind::TRUE | kind::FALSE => Err(Malformed::Wrong),
             kind => self.skip(kind, depth),
         }
     }
 
-    fn size(&mut self) -> Result<usize, Malformed> {
+    /// The length of what follows.
+    pub(crate) fn size(&mut self) -> Result<usize, Malformed> {
         usize::try_from(self.varint()?).map_err(|_| Malformed::Wrong)
     }
 

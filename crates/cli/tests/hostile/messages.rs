@@ -1,0 +1,124 @@
+//! Arrow messages that no writer makes, and batches with dictionaries.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::convert::IpcSchemaEncoder;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::{
+    CompressionType, FieldBuilder, IntBuilder, Message, MessageBuilder, MessageHeader,
+    MetadataVersion, RecordBatch as BatchMessage, SchemaBuilder, Type, root_as_message,
+};
+use arrow_schema::Schema;
+
+use super::hostile::arrow_stream;
+
+/// Before each message: a marker and the length of its metadata.
+const PREFIX_BYTES: usize = 8;
+/// A megabyte of each column.
+const ROWS: usize = 1 << 17;
+
+/// A stream of one batch whose columns, all of them zeros, are one buffer: it begins at an odd
+/// place, and a decoder copies it for each column.
+pub(crate) fn sharing(path: &Path, columns: usize) {
+    let one: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+    let name = |at| if at == 0 { "id".to_owned() } else { format!("column {at}") };
+    let batch = RecordBatch::try_from_iter((0..columns).map(|at| (name(at), one.clone())));
+    arrow_stream(path, &batch.unwrap(), None);
+    let mut stream = fs::read(path).unwrap();
+    let end = |at: usize| {
+        let bytes = stream[at + PREFIX_BYTES / 2..at + PREFIX_BYTES].try_into().unwrap();
+        at + PREFIX_BYTES + u32::from_le_bytes(bytes) as usize
+    };
+    // The schema has no body.
+    let begin = end(0) + PREFIX_BYTES;
+    let end = end(begin - PREFIX_BYTES);
+    let body = vec![0; 8 * ROWS + 8];
+    stream.truncate(end);
+    for (at, number) in numbers(&stream[begin..], body.len()) {
+        stream[begin + at..begin + at + 8].copy_from_slice(&(number as u64).to_le_bytes());
+    }
+    fs::write(path, [stream, body].concat()).unwrap();
+}
+
+/// What to write where in a batch's metadata.
+fn numbers(metadata: &[u8], body_bytes: usize) -> Vec<(usize, usize)> {
+    let message = root_as_message(metadata).unwrap();
+    let batch = message.header_as_record_batch().unwrap();
+    let place = |bytes: &[u8]| bytes.as_ptr() as usize - metadata.as_ptr() as usize;
+    let nodes = place(batch.nodes().unwrap().bytes());
+    let buffers = place(batch.buffers().unwrap().bytes());
+    let (of_message, of_batch) = (message._tab, batch._tab);
+    let length = usize::from(of_batch.vtable().get(BatchMessage::VT_LENGTH));
+    let body = usize::from(of_message.vtable().get(Message::VT_BODYLENGTH));
+    let mut numbers = vec![(of_batch.loc() + length, ROWS), (of_message.loc() + body, body_bytes)];
+    for column in 0..batch.nodes().unwrap().len() {
+        // Rows and nulls; where the validity begins, and the values.
+        numbers.extend(
+            [ROWS, 0].into_iter().enumerate().map(|(at, n)| (nodes + 16 * column + 8 * at, n)),
+        );
+        let places = [0, 0, 1, 8 * ROWS].into_iter().enumerate();
+        numbers.extend(places.map(|(at, number)| (buffers + 32 * column + 8 * at, number)));
+    }
+    numbers
+}
+
+/// Columns of one row, each with a dictionary of texts of 20 MB.
+pub(crate) fn with_dictionaries(columns: usize, texts: &str) -> RecordBatch {
+    let text = |letter: char| letter.to_string().repeat(20_000_000);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts.chars().map(text)));
+    let column = DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0]), texts).unwrap();
+    let column: ArrayRef = Arc::new(column);
+    let id: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+    let columns = (0..columns).map(|at| (format!("column {at}"), column.clone()));
+    RecordBatch::try_from_iter([("id".to_owned(), id)].into_iter().chain(columns)).unwrap()
+}
+
+/// A file or a stream, compressed.
+pub(crate) fn write(path: &Path, handling: DictionaryHandling, batches: &[RecordBatch]) {
+    let options = IpcWriteOptions::default().with_dictionary_handling(handling);
+    let options = options.try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+    let (to, schema) = (BufWriter::new(File::create(path).unwrap()), batches[0].schema());
+    if path.extension().is_some_and(|extension| extension == "arrow") {
+        let mut writer = FileWriter::try_new_with_options(to, &schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    } else {
+        let mut writer = StreamWriter::try_new_with_options(to, &schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+    }
+}
+
+/// The message of a schema whose fields are one and the same there, with a name of `name_bytes`.
+pub(crate) fn one_field(fields: usize, name_bytes: usize) -> Vec<u8> {
+    let mut to = IpcSchemaEncoder::new().schema_to_fb(&Schema::empty());
+    to.reset();
+    let name = to.create_string(&"n".repeat(name_bytes));
+    let mut number = IntBuilder::new(&mut to);
+    number.add_bitWidth(64);
+    number.add_is_signed(true);
+    let number = number.finish().as_union_value();
+    let mut field = FieldBuilder::new(&mut to);
+    field.add_name(name);
+    field.add_type_type(Type::Int);
+    field.add_type_(number);
+    let field = field.finish();
+    let fields = to.create_vector(&vec![field; fields]);
+    let mut schema = SchemaBuilder::new(&mut to);
+    schema.add_fields(fields);
+    let schema = schema.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut to);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::Schema);
+    message.add_header(schema);
+    let message = message.finish();
+    to.finish(message, None);
+    let metadata = to.finished_data();
+    let length = (metadata.len() as u32).to_le_bytes();
+    [&[0xff; 4], &length, metadata].concat()
+}

@@ -1,0 +1,177 @@
+//! Small files that ask for gigabytes, or for a walk without end.
+
+#[path = "hostile/crafted.rs"]
+mod crafted;
+mod hostile;
+#[path = "hostile/messages.rs"]
+mod messages;
+mod process;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::time::{Duration, Instant};
+
+use arrow_cast::base64::{BASE64_STANDARD, Engine};
+use arrow_ipc::writer::DictionaryHandling;
+use crafted::{Page, add_page_index, indices, levels, parquet, varint};
+use hostile::{ends_well, join, place, table};
+use messages::{one_field, sharing, with_dictionaries};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Encoding;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use process::{Place, interrupt, text};
+
+/// Runs a join that has to be refused, in a line that says `what`.
+fn is_refused(place: &Place, name: &str, what: &str) {
+    assert!(place.path(name).metadata().unwrap().len() < 5 << 20, "{what}");
+    assert_eq!(ends_well(place, &join(name, &WRITTEN), what), Some(1), "{what}");
+    let said = place.fails(&join(name, &WRITTEN), 1);
+    assert!(said.contains(what), "{said}");
+}
+
+/// All columns are read, and each row is written once.
+const WRITTEN: [&str; 4] = ["--type", "left-semi", "--out", "out.parquet"];
+
+#[test]
+fn records_with_carriage_returns_end_batches() {
+    let place = place();
+    // In quotes, and at the end of all records but some.
+    for (name, ends) in [("quoted", ["\r\"\n"; 2]), ("alone", ["\"\r", "\"\n"])] {
+        let mut file = BufWriter::new(File::create(place.path(name)).unwrap());
+        file.write_all(b"id,text\n").unwrap();
+        // 270 MB, of which a batch of 64 thousand rows would be all.
+        for row in 0..5_400 {
+            let end = ends[usize::from(row % 100 == 0)];
+            write!(file, "{row},\"{}{end}", "x".repeat(50_000)).unwrap();
+        }
+        file.into_inner().unwrap();
+        let arguments = join(name, &["--left-format", "csv"]);
+        assert_eq!(ends_well(&place, &arguments, name), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn columns_that_share_a_buffer_are_counted_one_by_one() {
+    let place = place();
+    sharing(&place.path("few.arrows"), 40);
+    assert_eq!(ends_well(&place, &join("few.arrows", &WRITTEN), "few"), Some(0));
+    sharing(&place.path("many.arrows"), 600);
+    is_refused(&place, "many.arrows", "raise --memory-limit to 2400MiB");
+}
+
+#[test]
+fn dictionaries_are_counted_together() {
+    let place = place();
+    let many = [with_dictionaries(16, "a")];
+    let longer: Vec<_> = (1..=8).map(|texts| with_dictionaries(1, &"abcdefgh"[..texts])).collect();
+    for name in ["left.arrow", "left.arrows"] {
+        // Each is within the limit, and so is what is added to one.
+        messages::write(&place.path(name), DictionaryHandling::Resend, &many);
+        is_refused(&place, name, "dictionaries take");
+        messages::write(&place.path(name), DictionaryHandling::Delta, &longer);
+        is_refused(&place, name, "dictionaries take");
+    }
+    // One that is replaced takes nothing any more.
+    let replaced: Vec<_> =
+        ["a", "b", "c", "d", "e", "f"].map(|text| with_dictionaries(2, text)).into();
+    messages::write(&place.path("left.arrows"), DictionaryHandling::Resend, &replaced);
+    assert_eq!(ends_well(&place, &join("left.arrows", &[]), "replaced"), Some(0));
+}
+
+const LIST: &str = "required group NAME (LIST) { repeated group list { required int64 item; } }";
+
+/// Lists by a dictionary of one number, by the runs of their repetition levels: some dozens of
+/// bytes, however many items.
+fn list_page(repeated: &[(u32, u8)], defined: u8) -> Page {
+    let values = repeated.iter().map(|run| run.0).sum();
+    let body = [levels(repeated), levels(&[(values, defined)]), indices(&[(values, 0)])].concat();
+    Page::data(values, Encoding::RLE_DICTIONARY, body)
+}
+
+#[test]
+fn a_row_of_wide_columns_is_refused() {
+    let place = place();
+    // A million numbers in each, which is within the limit.
+    let pages = [Page::dictionary(1, vec![0; 8]), list_page(&[(1, 0), (999_999, 1)], 1)];
+    for columns in [40, 6] {
+        let columns = (0..columns).map(|at| LIST.replace("NAME", &format!("c{at}")));
+        parquet(&place.path("wide.parquet"), 1, &columns.collect::<String>(), 1_000_000, &pages);
+        is_refused(&place, "wide.parquet", "a row of all columns takes");
+    }
+    let said = place.fails(&join("wide.parquet", &WRITTEN), 1);
+    let limit = said.split_once("raise --memory-limit to ").unwrap().1.trim();
+    let files = ["join", "--left", "wide.parquet", "--right", "right.parquet", "--on", "id"];
+    let rest = ["--build-side", "right", "--memory-limit", limit];
+    place.json(&[&files[..], &WRITTEN, &rest].concat());
+}
+
+#[test]
+fn a_page_index_is_counted_for_each_column() {
+    let place = place();
+    let columns: String = (0..100).map(|at| format!("required int64 c{at};")).collect();
+    let pages = [Page::data(9, Encoding::PLAIN, vec![0; 72])];
+    parquet(&place.path("index.parquet"), 9, &columns, 9, &pages);
+    assert_eq!(ends_well(&place, &join("index.parquet", &WRITTEN), "no index"), Some(0));
+    add_page_index(&place.path("index.parquet"), 400_000);
+    is_refused(&place, "index.parquet", "its page index takes");
+}
+
+#[test]
+fn empty_lists_beyond_the_rows_are_refused() {
+    let place = place();
+    let mut pages = vec![Page::dictionary(1, vec![0; 8])];
+    pages.extend((0..1_000).map(|_| list_page(&[(1 << 30, 0)], 0)));
+    parquet(&place.path("empty.parquet"), 9, &LIST.replace("NAME", "c"), 9, &pages);
+    is_refused(&place, "empty.parquet", "more rows than");
+}
+
+/// Rows of five million empty texts each, by differences of no bits: some dozens of bytes.
+fn long_page() -> Page {
+    const ITEMS: u32 = 5_000_000;
+    let mut lengths = Vec::new();
+    // The length of a block, of one small block in it, the items, the first, and the least
+    // difference, in no bits.
+    for number in [1 << 23, 1, u64::from(ITEMS), 0, 0, 0] {
+        varint(&mut lengths, number);
+    }
+    let body = [levels(&[(1, 0), (ITEMS - 1, 1)]), levels(&[(ITEMS, 1)]), lengths].concat();
+    Page::data(ITEMS, Encoding::DELTA_LENGTH_BYTE_ARRAY, body)
+}
+
+#[test]
+fn a_walk_through_pages_is_interrupted() {
+    const PAGES: u32 = 10_000;
+    let place = place();
+    let pages: Vec<_> = (0..PAGES).map(|_| long_page()).collect();
+    let texts = LIST.replace("NAME", "c").replace("int64 item", "binary item (UTF8)");
+    parquet(&place.path("long.parquet"), PAGES, &texts, 5_000_000 * u64::from(PAGES), &pages);
+    let child = place.start(&join("long.parquet", &WRITTEN));
+    std::thread::sleep(Duration::from_millis(500));
+    let start = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2), "it went on for {:?}", start.elapsed());
+    assert_eq!(text(&output.stderr), "error: interrupted\n");
+}
+
+#[test]
+fn fields_that_are_one_in_the_file_are_counted() {
+    let place = place();
+    let schema = one_field(60_000, 10_000);
+    fs::write(place.path("one.arrows"), &schema).unwrap();
+    is_refused(&place, "one.arrows", "its schema takes 602 MiB");
+    fs::write(place.path("one.arrows"), one_field(300_000, 3_000)).unwrap();
+    is_refused(&place, "one.arrows", "it has 300000 columns, and 65536 are the most");
+    // As Arrow's writers put it into a Parquet file.
+    let pair = KeyValue::new("ARROW:schema".to_owned(), BASE64_STANDARD.encode(schema));
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![pair])).build();
+    let options = ArrowWriterOptions::new().with_properties(properties);
+    let options = options.with_skip_arrow_metadata(true);
+    let file = File::create(place.path("one.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(file, table(9).schema(), options).unwrap();
+    writer.write(&table(9)).unwrap();
+    writer.close().unwrap();
+    is_refused(&place, "one.parquet", "its schema takes 602 MiB");
+}
