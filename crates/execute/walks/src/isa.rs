@@ -14,7 +14,10 @@
 //! correct and slow.
 //!
 //! Every build of this crate is for the baseline of its architecture. On CPUs other than x86-64,
-//! and under Miri, only [`Portable`] can exist.
+//! under Miri, and without the feature `std` that detects, only [`Portable`] can exist.
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// An instruction set this CPU has: the proof, and the way to run code compiled for it.
 ///
@@ -25,7 +28,7 @@
 /// let ones = with_isa!(Detected::best(), isa => keys.iter().filter(|key| **key == 1).count());
 /// assert_eq!(ones, 2);
 /// ```
-pub trait Isa: Copy + Send + Sync + std::fmt::Debug + sealed::Sealed {
+pub trait Isa: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed {
     /// What reports call it.
     const NAME: &'static str;
 
@@ -131,10 +134,10 @@ macro_rules! with_isa {
     };
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", feature = "std", not(miri)))]
 mod x86_64;
 
-#[cfg(any(miri, not(target_arch = "x86_64")))]
+#[cfg(not(all(target_arch = "x86_64", feature = "std", not(miri))))]
 mod elsewhere {
     use super::{Avx2, Avx512, Isa};
 

@@ -11,35 +11,59 @@
 //!                   Sink  ◄── at most one hit a step   None ──► row finished, lane refilled
 //! ```
 //!
-//! Slices only: this crate knows no Arrow, no file and no clock.
+//! Slices only: this crate knows no Arrow, no file and no clock. Without the feature `std` it has
+//! walks, schedules and memories, and uses nothing but `alloc`; the tables, trees, threads and the
+//! helper need pages and pinning, and with them `workahead-machine`.
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+#[cfg(feature = "std")]
 pub mod bloom;
+#[cfg(feature = "std")]
 pub mod bucket;
+#[cfg(feature = "std")]
 pub mod chained;
+#[cfg(feature = "std")]
 pub mod columnar;
+#[cfg(feature = "std")]
 pub mod conformance;
 pub mod hash;
 pub mod isa;
+#[cfg(feature = "std")]
 pub mod join_index;
+#[cfg(feature = "std")]
 pub mod materialise;
 pub mod memory;
+#[cfg(feature = "std")]
 pub mod perfect_hash;
 pub mod place;
 pub mod random;
+#[cfg(feature = "std")]
 pub mod record;
 pub mod schedule;
+#[cfg(feature = "std")]
 pub mod selection;
+#[cfg(feature = "std")]
 pub mod speed_model;
+#[cfg(feature = "std")]
 pub mod split_references;
+#[cfg(feature = "std")]
 pub mod technique;
+#[cfg(feature = "std")]
 pub mod threads;
+#[cfg(feature = "std")]
 pub mod traced;
+#[cfg(feature = "std")]
 pub mod tree;
 pub mod walk;
+#[cfg(feature = "std")]
 pub mod work_ahead;
 
 pub use memory::{Direct, Hint, Memory, Prefetching};
 pub use place::{Intent, Place, References, Several};
 pub use schedule::{Pause, Schedule};
+#[cfg(feature = "std")]
 pub use technique::Technique;
 pub use walk::{Row, Rows, Sink, Walk};

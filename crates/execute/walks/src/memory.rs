@@ -127,8 +127,8 @@ impl<H: Hint> Memory for Prefetching<H> {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod instructions {
     use super::{Hint, Intent, ToL1, ToL2};
-    use std::arch::asm;
-    use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+    use core::arch::asm;
+    use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
     #[inline(always)]
     fn exclusive(address: *const u8) {
@@ -163,7 +163,7 @@ mod instructions {
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod instructions {
     use super::{Hint, Intent, ToL1, ToL2};
-    use std::arch::asm;
+    use core::arch::asm;
 
     impl Hint for ToL1 {
         #[inline(always)]

@@ -1,7 +1,8 @@
 //! Places: what a walk will touch next.
 
-use std::num::NonZero;
-use std::ptr::NonNull;
+#[cfg(feature = "std")]
+use core::num::NonZero;
+use core::ptr::NonNull;
 
 /// A run of bytes a walk will touch in its next step.
 ///
@@ -34,7 +35,14 @@ impl Place {
         Self { address: NonNull::from(at).cast(), bytes: size_of::<T>() as u16 }
     }
 
+    /// A run of bytes by its address. It may lie anywhere: no one but hints goes there.
+    #[inline(always)]
+    pub const fn at(address: NonNull<u8>, bytes: u16) -> Self {
+        Self { address, bytes }
+    }
+
     /// The place of a `T` that someone else has lent out to be written.
+    #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn of_lent<T>(address: NonZero<usize>) -> Self {
         const { assert!(size_of::<T>() <= u16::MAX as usize) };

@@ -3,6 +3,8 @@
 //! Steele, Lea, Flood: *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014 (SplitMix64).
 //! Enough for tables of random keys; distributions are in `workloads`.
 
+use alloc::vec::Vec;
+
 /// A stream of numbers.
 ///
 /// ```

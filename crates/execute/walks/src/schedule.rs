@@ -15,13 +15,13 @@
 
 mod coroutines;
 mod distance;
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 pub(crate) mod every;
 mod groups;
 mod in_turn;
 mod lanes;
 mod rounds;
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests;
 
 pub use coroutines::Coroutines;

@@ -13,7 +13,7 @@
 //! | `distance:rows=32,hint=l1\|l2` | [`Distance`] | prefetch |
 //! | `coroutine:width=32` | [`Coroutines`] | prefetch to L1 |
 //! | `work-ahead:size=128,direction=backward,wait=spin,…` | the set | a helper thread |
-//! | `direct-helper:size=128` | [`InTurn`] | a helper that reads the input itself |
+//! | `direct-helper:size=128,throttle=pause` | [`InTurn`] | a helper that reads the input itself |
 
 mod text;
 
@@ -28,7 +28,7 @@ use crate::isa::Isa;
 use crate::memory::{Direct, Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Rows, Sink, Walk};
-use crate::work_ahead::{self, HelperRun, Options, Placement, Preloadable};
+use crate::work_ahead::{self, Helper, HelperRun, Options, Placement, Preloadable, Throttle, Wait};
 
 /// How near a hint brings a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub enum Technique {
     DirectHelper {
         /// Rows the helper may be ahead.
         size: usize,
+        /// What it executes while it is.
+        throttle: Throttle,
     },
 }
 
@@ -100,6 +102,20 @@ impl Technique {
             Technique::DirectHelper { .. } => true,
             _ => false,
         }
+    }
+
+    /// What its helper executes while it waits, where that is not every CPU's pause.
+    #[must_use]
+    pub fn throttle(&self) -> Option<Throttle> {
+        let throttle = match *self {
+            Technique::WorkAhead(Options { helper: Some(Helper { wait, .. }), .. }) => match wait {
+                Wait::Throttle(throttle) => throttle,
+                Wait::None | Wait::Spin { .. } | Wait::Sleep(_) => return None,
+            },
+            Technique::DirectHelper { throttle, .. } => throttle,
+            _ => return None,
+        };
+        Some(throttle).filter(|throttle| *throttle != Throttle::Pause)
     }
 
     /// How near its hints bring lines.
@@ -211,8 +227,8 @@ pub fn run<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
 ) -> Result<Option<HelperRun>, Error> {
     match technique {
         Technique::WorkAhead(options) => work_ahead::run(isa, walk, rows, options, placement, sink),
-        Technique::DirectHelper { size } => {
-            work_ahead::run_direct(isa, walk, rows, size, placement, sink)
+        Technique::DirectHelper { size, throttle } => {
+            work_ahead::run_direct(isa, walk, rows, (size, throttle), placement, sink)
         }
         _ => {
             let mut driver = Driver::of(technique).expect("the others have no set");

@@ -1,5 +1,7 @@
 //! The walk: one operator, per row, without any opinion on when.
 
+use alloc::vec::Vec;
+
 use crate::memory::Memory;
 use crate::place::{Intent, Place, References};
 
@@ -83,7 +85,7 @@ pub struct Rows {
 impl Rows {
     /// All rows of a range.
     #[must_use]
-    pub const fn range(rows: std::ops::Range<Row>) -> Self {
+    pub const fn range(rows: core::ops::Range<Row>) -> Self {
         Self { next: rows.start, end: rows.end, stride: 1 }
     }
 

@@ -17,6 +17,7 @@
 //! * admission by the number of valid pointers, which is the set's *size* (§4.1, §4.2);
 //! * direction and spin-wait of the helper (§4.3, §4.4), a private copy of each slot's last
 //!   pointer, never spinning on the dummy;
+//! * how it waits: by `pause`, or by whatever else the CPU has to give the core to the main thread;
 //! * the paper's negative variants, as named options: a mutex around each slot, a helper that
 //!   skips lines it has just loaded, sleeping instead of pausing; and one the paper does not have,
 //!   skipping duplicates in `post`.
@@ -31,6 +32,7 @@ mod set;
 mod slots;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod throttle;
 mod touch;
 
 #[cfg(loom)]
@@ -40,4 +42,5 @@ pub use helper::{Direction, Helper, HelperReport, RECENT_LINES, Skip, Wait};
 pub use run::{HelperRun, Options, Placement, Preloadable, post_over, run};
 pub use set::{Deduplicate, POSTED_LINES, Stage, Turn, TurnEnd, WorkAheadSet, drive};
 pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
+pub use throttle::Throttle;
 pub use touch::touch;

@@ -68,7 +68,7 @@ impl Figures {
             let rows = self.rows(&bytes, 1e-6);
             tables.push(json!({ "title": "Exchanged between processes, MB", "rows": rows }));
         }
-        let rows = targets::rows(&wall_s, &cpu_s, self.workers);
+        let rows = targets::rows(&wall_s, &cpu_s, &bytes, self.workers);
         tables.push(json!({ "title": "Targets", "rows": rows }));
         tables
     }
@@ -200,7 +200,12 @@ mod tests {
         for way in WAYS {
             figures.add(21, way, here);
         }
-        let found = ["1 worker (q21)", "2 workers (q21)", "2 workers, stock (q21)"];
+        let found = [
+            "1 worker (q21)",
+            "2 workers (q21)",
+            "2 workers, no filters (q21)",
+            "2 workers, stock (q21)",
+        ];
         assert_eq!(figures.run_elsewhere(), found);
     }
 

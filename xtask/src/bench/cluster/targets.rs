@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::figures::{Row, Table};
 use super::ways::Way;
 
+/// Queries whose exchanges filters should cut.
+const FILTERED: [usize; 5] = [4, 16, 18, 21, 22];
+
 #[derive(Clone, Copy)]
 enum Limit {
     None,
@@ -65,7 +68,7 @@ impl Sums {
 }
 
 /// The targets, with the figures.
-pub(super) fn rows(wall_s: &Table, cpu_s: &Table, workers: usize) -> Vec<Value> {
+pub(super) fn rows(wall_s: &Table, cpu_s: &Table, bytes: &Table, workers: usize) -> Vec<Value> {
     let (wall, cpu) = (Sums::of(wall_s), Sums::of(cpu_s));
     let name = |way: Way| way.name(workers);
     let ratio = |over: Way, under: Way| move |row: &Row| row[over as usize] / row[under as usize];
@@ -112,7 +115,27 @@ pub(super) fn rows(wall_s: &Table, cpu_s: &Table, workers: usize) -> Vec<Value> 
             [Limit::None, least(1.4)],
         ),
     ];
-    targets.iter().map(Target::row).collect()
+    targets.iter().map(Target::row).chain(exchanged(bytes, workers)).collect()
+}
+
+/// Bytes that filters across stages leave, of queries whose exchanges they should cut.
+fn exchanged(bytes: &Table, workers: usize) -> Option<Value> {
+    let ratio = |row: &Row| row[Way::Workers as usize] / row[Way::WorkersUnfiltered as usize];
+    let cut: Vec<(usize, f64)> = FILTERED
+        .iter()
+        .filter_map(|query| Some((*query, ratio(bytes.queries.get(query)?))))
+        .filter(|(_, ratio)| ratio.is_finite())
+        .collect();
+    let worst = cut.iter().map(|(_, ratio)| *ratio).max_by(f64::total_cmp)?;
+    let each: Vec<String> = cut.iter().map(|(query, of)| format!("q{query} {of:.2}")).collect();
+    let [with, without] = [Way::Workers, Way::WorkersUnfiltered].map(|way| way.name(workers));
+    let target = Target {
+        figure: format!("bytes: {with} over {without}, the worst of {}", each.join(", ")),
+        all: worst,
+        six: None,
+        targets: [Limit::AtMost(1.0 / 3.0), Limit::None],
+    };
+    Some(target.row())
 }
 
 /// The time of a query, as chosen, over the better of a process and all workers.
@@ -125,14 +148,15 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// One thread, two, two stock, one worker, two, two stock, chosen.
-    const ROW: Row = [10.0, 6.0, 8.0, 11.0, 7.0, 9.0, 6.6];
+    /// One thread, two, two stock, one worker, two, two unfiltered, two stock, chosen.
+    const ROW: Row = [10.0, 6.0, 8.0, 11.0, 7.0, 14.0, 9.0, 6.6];
 
     #[test]
     fn figures_and_verdicts_follow_from_the_sums() {
-        let slow = [1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 0.6];
+        let slow = [1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 0.6];
         let table = Table { queries: BTreeMap::from([(1, ROW), (2, slow)]) };
-        let rows = rows(&table, &table, 2);
+        let rows = rows(&table, &table, &table, 2);
+        assert_eq!(rows.len(), 5, "none of the queries should be filtered");
         let figure = |at: usize| rows[at]["all queries"].as_f64().unwrap();
         assert_eq!(figure(0), 12.0 / 11.0);
         assert_eq!(figure(1), (12.0 / 7.5) / (11.0 / 7.0));
@@ -151,11 +175,14 @@ mod tests {
     #[test]
     fn the_six_have_figures_of_their_own() {
         let queries = [4, 5, 7, 9, 18, 21].map(|query| (query, ROW));
-        let other = (1, [1.0; 7]);
+        let other = (1, [1.0; 8]);
         let table = Table { queries: queries.into_iter().chain([other]).collect() };
-        let rows = rows(&table, &table, 2);
+        let rows = rows(&table, &table, &table, 2);
         assert_eq!(rows[0]["join-bound six"], 1.1);
         assert_eq!(rows[3]["join-bound six"], 6.6 / 6.0);
         assert_eq!(rows[4]["target of the six"], "≥ 1.40: missed");
+        assert_eq!(rows[5]["all queries"], 0.5);
+        assert_eq!(rows[5]["target of all"], "≤ 0.33: missed");
+        assert!(rows[5]["figure"].as_str().unwrap().ends_with("q4 0.50, q18 0.50, q21 0.50"));
     }
 }

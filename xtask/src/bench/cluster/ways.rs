@@ -21,19 +21,28 @@ pub(super) enum Way {
     ThreadsStock,
     OneWorker,
     Workers,
+    /// *N* workers without filters across stages.
+    WorkersUnfiltered,
     /// *N* workers with DataFusion's joins.
     WorkersStock,
     /// *N* workers, and the client's choice whether to use them.
     Chosen,
 }
 
+/// As a cluster's client sets it.
+const BEST_PLAN: [&str; 2] = [
+    "datafusion.optimizer.hash_join_single_partition_threshold=67108864",
+    "datafusion.optimizer.hash_join_single_partition_threshold_rows=1000000000",
+];
+
 /// All ways, in the order of the columns.
-pub(super) const WAYS: [Way; 7] = [
+pub(super) const WAYS: [Way; 8] = [
     Way::OneThread,
     Way::Threads,
     Way::ThreadsStock,
     Way::OneWorker,
     Way::Workers,
+    Way::WorkersUnfiltered,
     Way::WorkersStock,
     Way::Chosen,
 ];
@@ -46,6 +55,7 @@ impl Way {
             Self::ThreadsStock => format!("{workers} threads, stock"),
             Self::OneWorker => "1 worker".to_owned(),
             Self::Workers => format!("{workers} workers"),
+            Self::WorkersUnfiltered => format!("{workers} workers, no filters"),
             Self::WorkersStock => format!("{workers} workers, stock"),
             Self::Chosen => format!("{workers} workers, chosen"),
         }
@@ -57,7 +67,8 @@ impl Way {
 
     /// Whether its queries run on workers, whatever the client would choose.
     pub(super) fn needs_workers(self) -> bool {
-        matches!(self, Self::OneWorker | Self::Workers | Self::WorkersStock)
+        let own = [Self::OneWorker, Self::Workers, Self::WorkersUnfiltered, Self::WorkersStock];
+        own.contains(&self)
     }
 
     /// Threads, or workers.
@@ -126,7 +137,9 @@ impl<'a> Runner<'a> {
         match way {
             Way::OneThread | Way::Threads | Way::ThreadsStock => None,
             Way::OneWorker => Some(&self.one),
-            Way::Workers | Way::WorkersStock | Way::Chosen => Some(&self.all),
+            Way::Workers | Way::WorkersUnfiltered | Way::WorkersStock | Way::Chosen => {
+                Some(&self.all)
+            }
         }
     }
 
@@ -167,6 +180,15 @@ impl<'a> Runner<'a> {
         command.args(["--threads", &width.to_string(), "--out"]).arg(&self.out);
         if way.is_stock() {
             command.arg("--stock");
+        }
+        if cluster.is_none() && width > 1 {
+            // A process's best plan, and a cluster's: small build sides are not exchanged.
+            for setting in BEST_PLAN {
+                command.args(["--set", setting]);
+            }
+        }
+        if way == Way::WorkersUnfiltered {
+            command.args(["--set", "cluster.filter_wait_seconds=0"]);
         }
         if let Some(cluster) = cluster {
             command.arg("--cluster").arg(&cluster.url);

@@ -16,9 +16,11 @@
 //! No executor, no waker, no allocation for a row: one boxed future a lane for a whole drive. A
 //! full sink ends the futures, which leave their cursors behind for the next drive.
 
-use std::cell::RefCell;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 
 use super::{Pause, Schedule, WIDTH_MAX, announce_first_inputs, announce_input};
 use crate::memory::Memory;
@@ -88,7 +90,7 @@ impl Future for Yield {
     type Output = ();
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.yielded, true) { Poll::Ready(()) } else { Poll::Pending }
+        if core::mem::replace(&mut self.yielded, true) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -8,6 +8,8 @@
 //! The simplest schedule that hides the first miss of every row, and as fast as AMAC on tables of
 //! one hop; later hops of a chain are not hidden. Keeps row order.
 
+use alloc::vec::Vec;
+
 use super::{Pause, Schedule, WIDTH_MAX, announce_first_inputs, announce_input};
 use crate::memory::Memory;
 use crate::walk::{Rows, Sink, Walk};

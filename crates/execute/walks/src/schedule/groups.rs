@@ -4,6 +4,8 @@
 //! 2004. A row that finishes early leaves its place in the group idle until the group ends, which
 //! is what AMAC and [`Rounds`](super::Rounds) each mend in their way.
 
+use alloc::vec::Vec;
+
 use super::{Pause, Schedule, WIDTH_MAX, announce_first_inputs, announce_input};
 use crate::memory::Memory;
 use crate::walk::{Rows, Sink, Walk};

@@ -8,6 +8,8 @@
 //! Kocberber, Falsafi, Grot: *Asynchronous Memory Access Chaining*, VLDB 2015. With a memory that
 //! ignores announcements this is the paper's "staged" operator without its helper.
 
+use alloc::vec::Vec;
+
 use super::{Pause, Schedule, WIDTH_MAX, announce_first_inputs, announce_input};
 use crate::memory::Memory;
 use crate::walk::{Rows, Sink, Walk};

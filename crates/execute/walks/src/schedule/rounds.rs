@@ -4,6 +4,8 @@
 //! is compacted while it is stepped, so a later round touches only rows that need it. Wide vectors
 //! (about 1024) leave the out-of-order core to overlap the misses of a round by itself.
 
+use alloc::vec::Vec;
+
 use super::{Pause, Schedule, WIDTH_MAX};
 use crate::memory::Memory;
 use crate::walk::{Rows, Sink, Walk};

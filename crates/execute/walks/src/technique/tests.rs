@@ -13,6 +13,8 @@ fn what_is_written_is_read_back() {
         "distance:rows=24,hint=l1",
         "coroutine:width=48",
         "direct-helper:size=256",
+        "direct-helper:size=256,throttle=serialize",
+        "work-ahead:size=64,guard=none,direction=forward,dedupe=none,wait=umwait",
         "work-ahead:size=128,guard=none,helper=off",
         "work-ahead:size=64,guard=mutex,direction=forward,dedupe=helper,wait=none",
         "work-ahead:size=64,guard=none,direction=backward,dedupe=post,wait=spin,pauses=9",

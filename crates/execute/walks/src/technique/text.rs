@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::{Near, Technique};
 use crate::schedule::WIDTH_MAX;
-use crate::work_ahead::{Deduplicate, Direction, ENTRIES_MAX, Guard, Helper, Options, Skip, Wait};
+use crate::work_ahead::{
+    Deduplicate, Direction, ENTRIES_MAX, Guard, Helper, Options, Skip, Throttle, Wait,
+};
 
 /// Every technique's name.
 pub(super) const NAMES: &str = "sequential, staged, group, amac, rounds, distance, coroutine, \
@@ -130,11 +132,13 @@ fn work_ahead(given: &mut Given<'_>) -> Result<Technique, TechniqueError> {
     let size = given.number("size", SIZE, ENTRIES_MAX)?;
     let direction = given.choice("direction", Direction::Backward, &DIRECTIONS)?;
     let pauses = given.number("pauses", PAUSES as usize, 100_000)? as u32;
-    let waits = [
+    let mut waits = vec![
         ("none", Wait::None),
         ("spin", Wait::Spin { pauses }),
         ("sleep", Wait::Sleep(Duration::from_micros(50))),
+        ("throttle", Wait::Throttle(Throttle::best())),
     ];
+    waits.extend(Throttle::ALL.map(|(name, throttle)| (name, Wait::Throttle(throttle))));
     let wait = given.choice("wait", Wait::Spin { pauses }, &waits)?;
     let guard = given.choice("guard", Guard::None, &GUARDS)?;
     let (deduplicate, skip) = given.choice("dedupe", DEDUPLICATE[0].1, &DEDUPLICATE)?;
@@ -142,6 +146,12 @@ fn work_ahead(given: &mut Given<'_>) -> Result<Technique, TechniqueError> {
     given.nothing_left(WORK_AHEAD_KEYS)?;
     let helper = on.then_some(Helper { direction, wait, skip });
     Ok(Technique::WorkAhead(Options { size, guard, deduplicate, helper }))
+}
+
+/// Each throttle, and the best that this CPU has.
+fn throttles() -> [(&'static str, Throttle); 6] {
+    let [pause, serialize, tpause, umwait, wfe] = Throttle::ALL;
+    [pause, serialize, tpause, umwait, wfe, ("best", Throttle::best())]
 }
 
 impl FromStr for Technique {
@@ -179,7 +189,9 @@ impl FromStr for Technique {
             }
             "work-ahead" => (work_ahead(&mut given)?, WORK_AHEAD_KEYS),
             "direct-helper" => {
-                (Technique::DirectHelper { size: given.number("size", SIZE, ENTRIES_MAX)? }, "size")
+                let size = given.number("size", SIZE, ENTRIES_MAX)?;
+                let throttle = given.choice("throttle", Throttle::Pause, &throttles())?;
+                (Technique::DirectHelper { size, throttle }, "size, throttle")
             }
             other => return Err(TechniqueError::Name(other.to_owned())),
         };
@@ -209,7 +221,12 @@ impl fmt::Display for Technique {
                 write!(out, "distance:rows={rows},hint={}", name_of(&L1_L2, hint))
             }
             Technique::Coroutine { width } => write!(out, "coroutine:width={width}"),
-            Technique::DirectHelper { size } => write!(out, "direct-helper:size={size}"),
+            Technique::DirectHelper { size, throttle: Throttle::Pause } => {
+                write!(out, "direct-helper:size={size}")
+            }
+            Technique::DirectHelper { size, throttle } => {
+                write!(out, "direct-helper:size={size},throttle={}", throttle.name())
+            }
             Technique::WorkAhead(options) => {
                 let Options { size, guard, deduplicate, helper } = options;
                 write!(out, "work-ahead:size={size},guard={}", name_of(&GUARDS, guard))?;
@@ -222,6 +239,7 @@ impl fmt::Display for Technique {
                     Wait::None => write!(out, ",wait=none"),
                     Wait::Spin { pauses } => write!(out, ",wait=spin,pauses={pauses}"),
                     Wait::Sleep(_) => write!(out, ",wait=sleep"),
+                    Wait::Throttle(throttle) => write!(out, ",wait={}", throttle.name()),
                 }
             }
         }

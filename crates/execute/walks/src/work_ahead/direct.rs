@@ -2,7 +2,8 @@
 //!
 //! It saves copying the references and pays for finding out where the main thread is: every
 //! [`ROWS_A_CHECK`] rows the main thread says how far it has come, and the helper compares. The
-//! paper found it slightly worse than the set, and hard to tune.
+//! paper found it slightly worse than the set, and hard to tune. Bounded at both ends it is what
+//! Ghost Threading (MICRO 2025) adds to helpers, with a throttle for the thread that waits.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use workahead_machine::Error;
 
-use super::helper::{HelperReport, pause};
+use super::helper::HelperReport;
 use super::run::{HelperRun, Placement, Preloadable, beside};
+use super::throttle::Throttle;
 use super::touch::touch;
 use crate::isa::Isa;
 use crate::memory::Direct;
@@ -53,7 +55,7 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
     isa: impl Isa,
     walk: &mut W,
     rows: &mut Rows,
-    size: usize,
+    (size, throttle): (usize, Throttle),
     placement: Placement<'_>,
     sink: &mut S,
 ) -> Result<Option<HelperRun>, Error> {
@@ -64,7 +66,7 @@ pub fn run_direct<W: Preloadable + Clone + Send, S: Sink<W::Hit>>(
         move || {
             isa.run(
                 #[inline(always)]
-                || run_ahead(ahead, all, size as Row, progress),
+                || run_ahead(ahead, all, (size as Row, throttle), progress),
             )
         },
         || {
@@ -87,7 +89,8 @@ pub fn run_direct_modelled<W: Preloadable + Clone + Send + 'static, S: Sink<W::H
 ) -> HelperReport {
     let progress = loom::sync::Arc::new(Progress::none());
     let (ahead, all, theirs) = (walk.clone(), rows, loom::sync::Arc::clone(&progress));
-    let serving = loom::thread::spawn(move || run_ahead(ahead, all, size as Row, &theirs));
+    let serving =
+        loom::thread::spawn(move || run_ahead(ahead, all, (size as Row, Throttle::Pause), &theirs));
     {
         let _finish = Finish(&progress);
         in_turn(&mut walk, &mut rows, &progress, sink);
@@ -119,7 +122,7 @@ fn in_turn<W: Preloadable, S: Sink<W::Hit>>(
 fn run_ahead<W: Preloadable>(
     mut walk: W,
     mut rows: Rows,
-    size: Row,
+    (size, throttle): (Row, Throttle),
     progress: &Progress,
 ) -> HelperReport {
     let mut report = HelperReport::default();
@@ -136,7 +139,7 @@ fn run_ahead<W: Preloadable>(
         }
         if at - done >= size {
             report.waits += 1;
-            pause();
+            throttle.wait((&raw const progress.0).cast());
             continue;
         }
         for row in rows.by_ref().take(ROWS_A_CHECK as usize) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::slots::{Shared, Slots, dummy};
+use super::throttle::Throttle;
 use crate::place::{LINE_BYTES, References};
 
 /// Which way the helper goes round the array, the main thread going forward (§4.3).
@@ -25,6 +26,8 @@ pub enum Wait {
         /// Pause instructions between two looks.
         pauses: u32,
     },
+    /// Gives the core to its sibling between looks, until the slot changes.
+    Throttle(Throttle),
     /// Sleeps between looks: considered and not adopted by the paper, since the time would need
     /// tuning and the operating system decides when it ends.
     Sleep(Duration),
@@ -146,6 +149,7 @@ impl Helper {
                         pause();
                     }
                 }
+                Wait::Throttle(throttle) => throttle.wait(shared.address(entry)),
                 Wait::Sleep(time) => std::thread::sleep(time),
             }
             report.waits += 1;

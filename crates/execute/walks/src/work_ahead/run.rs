@@ -10,7 +10,7 @@ use super::slots::{Guard, Slots};
 use super::touch::touch;
 use crate::isa::Isa;
 use crate::memory::{Direct, Memory};
-use crate::place::References;
+use crate::place::{LINE_BYTES, References};
 use crate::walk::{Rows, Sink, Walk};
 
 /// A walk whose places a helper may load at any time.
@@ -18,7 +18,19 @@ use crate::walk::{Rows, Sink, Walk};
 /// # Safety
 /// Every place the walk asks for, or names as an input, must stay mapped for as long as the walk
 /// exists: tables it borrows or owns and never reallocates.
-pub unsafe trait Preloadable: Walk {}
+pub unsafe trait Preloadable: Walk {
+    /// What a helper loads for a place: the bytes of the aligned block around it, a power of two of
+    /// at least a line. The paper's line of L2 is 128 bytes, a whole node of its tree.
+    const BLOCK_BYTES: usize = LINE_BYTES;
+}
+
+/// The lines of the aligned block around an address, that of the address first. A block of a page
+/// at most lies in the page of its address, so that each line is mapped where one is.
+#[inline(always)]
+fn block_lines(address: usize, block_bytes: usize) -> impl Iterator<Item = usize> {
+    debug_assert!(block_bytes.is_power_of_two() && block_bytes <= 4096);
+    (0..block_bytes / LINE_BYTES).map(move |line| address ^ (line * LINE_BYTES))
+}
 
 /// The set's shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +89,14 @@ pub fn run<W: Preloadable, S: Sink<W::Hit>>(
     placement: Placement<'_>,
     sink: &mut S,
 ) -> Result<Option<HelperRun>, Error> {
-    // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays mapped
-    // while the walk exists; the borrow of it outlives the helper, which `run_loading` waits for.
-    let load = |address| unsafe { touch(address as *const u8) };
+    let load = |address| {
+        for line in block_lines(address, W::BLOCK_BYTES) {
+            // SAFETY: a slot holds the dummy or a place of `walk`, which by `Preloadable` stays
+            // mapped while the walk exists, and so does its page; the borrow of it outlives the
+            // helper, which `run_loading` waits for.
+            unsafe { touch(line as *const u8) }
+        }
+    };
     run_loading(isa, (walk, rows), (options, placement), sink, load)
 }
 
@@ -161,4 +178,20 @@ fn start_beside(
         main();
         Ok(serving.and_then(|serving| serving.join().ok().flatten()))
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_loaded_line_by_line_and_nothing_beyond_it() {
+        let lines = |address, bytes| block_lines(address, bytes).collect::<Vec<_>>();
+        assert_eq!(lines(0x1000, 64), [0x1000]);
+        assert_eq!(lines(0x1080, 128), [0x1080, 0x10c0]);
+        assert_eq!(lines(0x10c8, 128), [0x10c8, 0x1088], "the place is in the second line");
+        let all = lines(0x1fc0, 4096);
+        assert_eq!(all.len(), 64);
+        assert!(all.iter().all(|line| line / 4096 == 1), "no other page");
+    }
 }

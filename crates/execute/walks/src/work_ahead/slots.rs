@@ -142,6 +142,11 @@ impl<'s, A: References> Shared<'s, A> {
         self.pointers[entry * A::MOST + k].load(Ordering::Relaxed)
     }
 
+    /// Where a slot lies, to be watched.
+    pub(super) fn address(&self, entry: usize) -> *const u8 {
+        (&raw const self.pointers[entry * A::MOST]).cast()
+    }
+
     /// Holds the slot's lock, if it has one. A poisoned lock is still a lock: a dead helper must
     /// not stop the main thread.
     #[inline(always)]

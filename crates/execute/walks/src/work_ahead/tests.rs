@@ -146,7 +146,7 @@ fn run_beside(technique: &str, kind: Kind) -> (Option<HelperRun>, u32) {
     let placement = Placement { helper_cpu: allowed.iter().last().unwrap(), allowed: &allowed };
     let mut sink = Telling { hits: Vec::new(), fault };
     let served = if technique == "direct-helper" {
-        run_direct(Portable, walk, rows, 64, placement, &mut sink).unwrap()
+        run_direct(Portable, walk, rows, (64, Throttle::best()), placement, &mut sink).unwrap()
     } else {
         let how = (options(technique), placement);
         let load = |_| fault.happen();
@@ -161,7 +161,9 @@ fn run_beside(technique: &str, kind: Kind) -> (Option<HelperRun>, u32) {
     (served, fault.calls.load(Ordering::Relaxed))
 }
 
-const UNLOCKED: [&str; 6] = [
+const UNLOCKED: [&str; 8] = [
+    "work-ahead:size=32,wait=throttle",
+    "work-ahead:size=32,direction=forward,wait=serialize",
     "work-ahead:size=128",
     "work-ahead:size=1,direction=forward",
     "work-ahead:size=7,wait=none",

@@ -1,0 +1,366 @@
+//! A hash map whose look-ups come in batches.
+
+mod probe;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+#[cfg(feature = "std")]
+use core::num::NonZero;
+
+use workahead_walks::memory::{Hint, ToL1};
+use workahead_walks::{Intent, Rows};
+
+use crate::hasher::FoldedState;
+use crate::memory::Pages;
+#[cfg(feature = "std")]
+use crate::technique::on_threads;
+use crate::technique::{Technique, drive, runs};
+use probe::{Contained, Probe, Values};
+use table::{Slot, Table};
+
+/// Entries under way of [`HashIndex::insert_many`].
+const AHEAD: usize = 32;
+
+/// A hash map with batched look-ups.
+///
+/// Readers share it; writers have it alone, as with any map. Entries of up to 18 bytes lie in one
+/// cache line with their tags, three to seven to a line; those of up to 30 bytes in a pair of
+/// lines. Larger ones have lines of their own, behind their tags.
+///
+/// ```
+/// use workahead_lookup::HashIndex;
+/// let mut prices = HashIndex::new();
+/// prices.insert("apple", 3);
+/// prices.insert_many([("pear", 4), ("plum", 2)]);
+/// let mut found = [None; 3];
+/// prices.get_many(&["plum", "fig", "apple"], &mut found);
+/// assert_eq!(found, [Some(&2), None, Some(&3)]);
+/// assert_eq!(prices.remove("pear"), Some(4));
+/// ```
+pub struct HashIndex<K, V, S = FoldedState> {
+    table: Table<K, V>,
+    hasher: S,
+    pages: Pages,
+    technique: Option<Technique>,
+}
+
+impl<K, V> HashIndex<K, V> {
+    /// An empty index; it has no memory until something is inserted.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(FoldedState::default())
+    }
+
+    /// Room for `capacity` entries.
+    ///
+    /// # Panics
+    /// If they are more than an address space has.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_options(capacity, FoldedState::default(), Pages::Usual)
+    }
+}
+
+impl<K, V, S> HashIndex<K, V, S> {
+    /// An empty index with a hash function of the caller's.
+    pub const fn with_hasher(hasher: S) -> Self {
+        Self { table: Table::new(), hasher, pages: Pages::Usual, technique: None }
+    }
+
+    /// Room for `capacity` entries, on pages of a kind; the index stays on that kind as it grows.
+    ///
+    /// # Panics
+    /// As [`HashIndex::with_capacity`].
+    pub fn with_options(capacity: usize, hasher: S, pages: Pages) -> Self {
+        let table = Table::with_capacity(capacity, pages);
+        Self { table, hasher, pages, technique: None }
+    }
+
+    /// Entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entries for which there is room.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.table.limit()
+    }
+
+    /// Bytes of its table.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// The hash function.
+    pub const fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// What drives its batches: what was set, or what its size calls for.
+    #[must_use]
+    pub fn technique(&self) -> Technique {
+        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes()))
+    }
+
+    /// Drives batches by a technique, whatever the size; `None` leaves the choice to the index.
+    pub const fn set_technique(&mut self, technique: Option<Technique>) {
+        self.technique = technique;
+    }
+
+    /// All entries, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
+        self.table.iter().map(|(key, value)| (key, value))
+    }
+
+    /// All entries, their values to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.table.iter_mut()
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &K> + Clone {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// All values.
+    pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Drops all entries and the memory.
+    pub fn clear(&mut self) {
+        self.table = Table::new();
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
+    fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Slot>
+    where
+        K: Borrow<Q>,
+    {
+        self.table.find(self.hasher.hash_one(key), |candidate| candidate.borrow() == key)
+    }
+
+    /// The value of a key.
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).map(|slot| &self.table.get(slot).1)
+    }
+
+    /// The value of a key, to be changed.
+    pub fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).map(|slot| &mut self.table.get_mut(slot).1)
+    }
+
+    /// Whether a key is there.
+    pub fn contains<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).is_some()
+    }
+
+    /// The values of many keys, each in its key's place: `None` where there is no such key.
+    ///
+    /// # Panics
+    /// If there are not as many places as keys.
+    #[inline]
+    pub fn get_many<'i, Q: Hash + Eq>(&'i self, keys: &[Q], values: &mut [Option<&'i V>])
+    where
+        K: Borrow<Q>,
+    {
+        assert_eq!(keys.len(), values.len(), "a place for every key's value");
+        for (keys, values) in runs(keys, values) {
+            let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
+            let mut rows = Rows::range(0..keys.len() as u32);
+            drive!(self.technique(), &mut walk, &mut rows, &mut Values(values));
+        }
+    }
+
+    /// As [`HashIndex::get_many`], by several threads, each with a part of the keys. Threads are
+    /// started by every call: it is for many keys.
+    ///
+    /// # Panics
+    /// As [`HashIndex::get_many`], or if a thread can't be started.
+    #[cfg(feature = "std")]
+    pub fn get_many_parallel<'i, Q: Hash + Eq + Sync>(
+        &'i self,
+        keys: &[Q],
+        values: &mut [Option<&'i V>],
+        threads: NonZero<usize>,
+    ) where
+        K: Borrow<Q> + Sync,
+        V: Sync,
+        S: Sync,
+    {
+        assert_eq!(keys.len(), values.len(), "a place for every key's value");
+        on_threads(keys, values, threads, |keys, values| self.get_many(keys, values));
+    }
+
+    /// Whether each of many keys is there, in the key's place.
+    ///
+    /// # Panics
+    /// As [`HashIndex::get_many`].
+    #[inline]
+    pub fn contains_many<Q: Hash + Eq>(&self, keys: &[Q], contained: &mut [bool])
+    where
+        K: Borrow<Q>,
+    {
+        assert_eq!(keys.len(), contained.len(), "a place for every key");
+        for (keys, contained) in runs(keys, contained) {
+            let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
+            let mut rows = Rows::range(0..keys.len() as u32);
+            drive!(self.technique(), &mut walk, &mut rows, &mut Contained(contained));
+        }
+    }
+
+    /// Inserts an entry; the value that the key had before, if it was there.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let hash = self.hasher.hash_one(&key);
+        self.insert_hashed(hash, key, value)
+    }
+
+    fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
+        match self.table.find(hash, |candidate| *candidate == key) {
+            Some(slot) => Some(core::mem::replace(&mut self.table.get_mut(slot).1, value)),
+            None => {
+                self.reserve(1);
+                self.table.add(hash, (key, value));
+                None
+            }
+        }
+    }
+
+    /// The value of a key, which is inserted if it is not there.
+    pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
+        let hash = self.hasher.hash_one(&key);
+        let slot = match self.table.find(hash, |candidate| *candidate == key) {
+            Some(slot) => slot,
+            None => {
+                let value = value();
+                self.reserve(1);
+                self.table.add(hash, (key, value))
+            }
+        };
+        &mut self.table.get_mut(slot).1
+    }
+
+    /// Inserts many entries, with hints for their buckets ahead. A key that is there, or comes
+    /// twice, has the last value.
+    pub fn insert_many(&mut self, entries: impl IntoIterator<Item = (K, V)>) {
+        let entries = entries.into_iter();
+        self.reserve(entries.size_hint().0);
+        let mut ahead = VecDeque::with_capacity(AHEAD + 1);
+        for (key, value) in entries {
+            let hash = self.hasher.hash_one(&key);
+            ToL1::line(self.table.home_place(hash).address(), Intent::Write);
+            ahead.push_back((hash, key, value));
+            if ahead.len() > AHEAD
+                && let Some((hash, key, value)) = ahead.pop_front()
+            {
+                self.insert_hashed(hash, key, value);
+            }
+        }
+        for (hash, key, value) in ahead {
+            self.insert_hashed(hash, key, value);
+        }
+    }
+
+    /// Takes a key out; its value, if it was there.
+    pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).map(|slot| self.table.remove(slot).1)
+    }
+
+    /// Makes room for `more` entries.
+    ///
+    /// # Panics
+    /// As [`HashIndex::with_capacity`].
+    pub fn reserve(&mut self, more: usize) {
+        let needed = self.len().checked_add(more).expect("capacity overflow");
+        if needed > self.capacity() {
+            let capacity = needed.max(self.capacity().saturating_mul(2)).max(8);
+            let mut larger = Table::with_capacity(capacity, self.pages);
+            self.table.move_to(&mut larger, |key| self.hasher.hash_one(key));
+            self.table = larger;
+        }
+    }
+}
+
+impl<K, V, S: Default> Default for HashIndex<K, V, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher + Default> FromIterator<(K, V)> for HashIndex<K, V, S> {
+    fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
+        let mut index = Self::default();
+        index.insert_many(entries);
+        index
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> Extend<(K, V)> for HashIndex<K, V, S> {
+    fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, entries: T) {
+        self.insert_many(entries);
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for HashIndex<K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K, V, S> IntoIterator for HashIndex<K, V, S> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    fn into_iter(self) -> IntoIter<K, V> {
+        IntoIter { table: self.table, bucket: 0 }
+    }
+}
+
+/// The entries of an index, which has ended.
+pub struct IntoIter<K, V> {
+    table: Table<K, V>,
+    /// Those before have no entry left.
+    bucket: usize,
+}
+
+impl<K, V> Iterator for IntoIter<K, V> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        self.table.take(&mut self.bucket)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.table.len(), Some(self.table.len()))
+    }
+}
+
+impl<K, V> ExactSizeIterator for IntoIter<K, V> {}

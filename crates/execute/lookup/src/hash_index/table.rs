@@ -1,0 +1,472 @@
+//! Buckets of whole cache lines: a word of tags, then entries.
+//!
+//! ```text
+//!  bucket   [t t t t t t t o | entry | entry | entry …]     a line, a pair, or those of 7 entries
+//!            7 tags: 0 is a free slot, else 0x80 and 7 bits of the hash
+//!            o: keys that had to go further, at most 255 (then it stays)
+//!  bucket of a key = high bits of its hash × buckets; when it is full, one some way on
+//! ```
+//!
+//! The tags and overflow counts are those of Facebook's F14 (Bronson and Shi, 2019); that a
+//! look-up is one place, and that buckets are in the order of hashes, whatever their number, is
+//! from the join's table. So a table grows from its first bucket to its last, side by side.
+
+use core::marker::PhantomData;
+use core::mem::needs_drop;
+use core::ptr::NonNull;
+
+use workahead_walks::place::LINE_BYTES;
+use workahead_walks::{Memory, Place};
+
+use crate::memory::{self, Pages};
+
+/// Bytes of the word before the entries.
+const TAGS_BYTES: usize = 8;
+/// Two lines.
+const PAIR_BYTES: usize = 2 * LINE_BYTES;
+/// Tags of a word.
+const TAGS_MAX: usize = 7;
+/// The lowest bit of every tag.
+const LOW: u64 = 0x0001_0101_0101_0101;
+/// The highest bit of every tag: the slot is taken.
+const HIGH: u64 = LOW << 7;
+/// The position of the overflow count.
+const OVERFLOW_SHIFT: u32 = 56;
+const OVERFLOW_MOST: u64 = u8::MAX as u64;
+/// Bytes of an entry that are requested: its key, or what compares most often.
+const ASKED_BYTES_MAX: usize = 256;
+/// Full buckets after which a key is put into the next one that is not.
+const JUMPS: u32 = 8;
+/// The longest jump, and one more.
+const JUMP_MAX: usize = 256;
+
+/// What an entry's size makes of a bucket.
+struct Shape<K, V>(PhantomData<(K, V)>);
+
+impl<K, V> Shape<K, V> {
+    const ENTRY: usize = size_of::<(K, V)>();
+    /// Where entries begin.
+    const FIRST: usize = TAGS_BYTES.next_multiple_of(align_of::<(K, V)>());
+    /// Entries for which there is room in `bytes` bytes, with their tags.
+    const fn entries_in(bytes: usize) -> usize {
+        match Self::ENTRY {
+            0 => TAGS_MAX,
+            entry => bytes.saturating_sub(Self::FIRST) / entry,
+        }
+    }
+    /// A bucket is a line, if that has three entries; else a pair of lines, if that has four. With
+    /// fewer, too many keys would have to go to another bucket: with entries that are larger still,
+    /// tags lead to the lines of one entry.
+    const SLOTS: usize = match (Self::entries_in(LINE_BYTES), Self::entries_in(PAIR_BYTES)) {
+        (TAGS_MAX.., _) | (_, ..4) => TAGS_MAX,
+        (3.., _) => Self::entries_in(LINE_BYTES),
+        (_, TAGS_MAX..) => TAGS_MAX,
+        (_, slots) => slots,
+    };
+    const BYTES: usize = Self::FIRST + Self::SLOTS * Self::ENTRY;
+    /// Pairs begin at even lines: processors fetch those together.
+    const ALIGN: usize = {
+        let lines = if Self::BYTES <= LINE_BYTES { LINE_BYTES } else { PAIR_BYTES };
+        let entry = align_of::<(K, V)>();
+        if entry > lines { entry } else { lines }
+    };
+    /// From a bucket to the next.
+    const STRIDE: usize = Self::BYTES.next_multiple_of(Self::ALIGN);
+    /// Whether an entry ends in the line that begins with its tag: it is there when the tag is.
+    #[inline(always)]
+    const fn is_with_tags(slot: usize) -> bool {
+        Self::BYTES <= LINE_BYTES || Self::FIRST + (slot + 1) * Self::ENTRY <= LINE_BYTES
+    }
+
+    /// A bit for each slot, where its tag has its highest.
+    const TAKEN: u64 = HIGH >> (8 * (TAGS_MAX - Self::SLOTS));
+    /// Entries that 16 buckets hold before the table grows. Keys fall on buckets at random: with
+    /// these 1 to 3 in a hundred find theirs full, 9 where it has three slots.
+    const FULL_16: usize = match Self::SLOTS {
+        3 => 29,
+        4 => 26,
+        5 => 38,
+        6 => 48,
+        _ => 58,
+    };
+}
+
+/// Where a look-up is: plain data that a schedule keeps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Position {
+    bucket: usize,
+    /// Slots with the right tag that are yet to be compared; the first was requested.
+    candidates: u64,
+    /// Buckets passed.
+    passed: u32,
+    tag: u8,
+}
+
+/// What a step of a look-up came to.
+pub(crate) enum Step<'t, K, V> {
+    /// The entry, and its slot in the bucket.
+    Found(&'t (K, V), usize),
+    Missing,
+    /// Goes on when this place is at hand.
+    Next(Place),
+}
+
+/// A slot that holds an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    home: usize,
+    bucket: usize,
+    slot: usize,
+    /// Buckets passed between the two.
+    passed: u32,
+}
+
+#[repr(align(64))]
+struct Line([u8; LINE_BYTES]);
+/// The bucket of tables without memory: no slot is taken, and none is ever given.
+static EMPTY: Line = Line([0; LINE_BYTES]);
+
+/// Entries by their hashes.
+pub(crate) struct Table<K, V> {
+    start: NonNull<u8>,
+    /// At least one.
+    buckets: usize,
+    len: usize,
+    /// Entries before it grows.
+    limit: usize,
+    /// Most buckets that a key was ever put past its own.
+    reach: u32,
+    /// None of its own: the static bucket.
+    memory: Option<memory::Memory>,
+    _owns: PhantomData<(K, V)>,
+}
+
+// SAFETY: the table owns its entries, and gives out only ordinary borrows of them.
+unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
+// SAFETY: as above; nothing changes behind a shared borrow.
+unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
+
+impl<K, V> Table<K, V> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            start: NonNull::from_ref(&EMPTY.0).cast(),
+            buckets: 1,
+            len: 0,
+            limit: 0,
+            reach: 0,
+            memory: None,
+            _owns: PhantomData,
+        }
+    }
+
+    /// Room for `capacity` entries.
+    pub(crate) fn with_capacity(capacity: usize, pages: Pages) -> Self {
+        if capacity == 0 {
+            return Self::new();
+        }
+        let full = Shape::<K, V>::FULL_16;
+        let buckets = capacity.checked_mul(16).expect("capacity overflow").div_ceil(full);
+        Self::with_buckets(buckets, pages)
+    }
+
+    fn with_buckets(buckets: usize, pages: Pages) -> Self {
+        let bytes = buckets.checked_mul(Shape::<K, V>::STRIDE).expect("capacity overflow");
+        let memory = memory::Memory::zeroed(bytes, Shape::<K, V>::ALIGN, pages);
+        let limit = buckets.saturating_mul(Shape::<K, V>::FULL_16) / 16;
+        let start = memory.start();
+        let memory = Some(memory);
+        Self { start, buckets, len: 0, limit, reach: 0, memory, _owns: PhantomData }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.as_ref().map_or(0, memory::Memory::bytes)
+    }
+
+    /// Brings a hash's randomness to its high bits, where its own function may have left none
+    /// (Fibonacci hashing; Knuth, TAOCP 3, §6.4).
+    #[inline(always)]
+    fn spread(hash: u64) -> u64 {
+        hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// Bits below those that choose among any usual number of buckets.
+    #[inline(always)]
+    fn tag(spread: u64) -> u8 {
+        (spread >> 24) as u8 | 0x80
+    }
+
+    #[inline(always)]
+    fn home(&self, spread: u64) -> usize {
+        ((u128::from(spread) * self.buckets as u128) >> 64) as usize
+    }
+
+    #[inline(always)]
+    fn bucket(&self, bucket: usize) -> NonNull<u8> {
+        debug_assert!(bucket < self.buckets);
+        // SAFETY: `home`, `next` and loops below `buckets` give numbers below it, and the memory
+        // has `buckets * STRIDE` bytes.
+        unsafe { self.start.add(bucket * Shape::<K, V>::STRIDE) }
+    }
+
+    /// How far on a key of a tag goes that finds its bucket full: keys that were one too many for a
+    /// bucket scatter, where in the next one they would fill that, too. Those that have met many
+    /// full ones look everywhere.
+    #[inline(always)]
+    fn jump(&self, tag: u8, passed: u32) -> usize {
+        if passed < JUMPS && self.buckets > JUMP_MAX { 2 * usize::from(tag & 0x7f) + 1 } else { 1 }
+    }
+
+    #[inline(always)]
+    fn next(&self, bucket: usize, jump: usize) -> usize {
+        let next = bucket + jump;
+        if next >= self.buckets { next - self.buckets } else { next }
+    }
+
+    #[inline(always)]
+    fn word(&self, bucket: usize) -> &u64 {
+        // SAFETY: every bucket begins with a word, aligned; writers hold `&mut self`.
+        unsafe { self.bucket(bucket).cast().as_ref() }
+    }
+
+    #[inline(always)]
+    fn word_mut(&mut self, bucket: usize) -> &mut u64 {
+        debug_assert!(self.memory.is_some(), "the static bucket is never written");
+        // SAFETY: as in `word`, in memory of the table's own: callers found or make an entry.
+        unsafe { self.bucket(bucket).cast().as_mut() }
+    }
+
+    #[inline(always)]
+    fn entry(&self, bucket: usize, slot: usize) -> NonNull<(K, V)> {
+        debug_assert!(slot < Shape::<K, V>::SLOTS);
+        let offset = Shape::<K, V>::FIRST + slot * Shape::<K, V>::ENTRY;
+        // SAFETY: slots below `SLOTS` lie inside of the bucket.
+        unsafe { self.bucket(bucket).add(offset).cast() }
+    }
+
+    #[inline(always)]
+    fn place(&self, bucket: usize) -> Place {
+        Place::at(self.bucket(bucket), LINE_BYTES as u16)
+    }
+
+    /// Begins a look-up.
+    #[inline(always)]
+    pub(crate) fn start(&self, hash: u64) -> (Position, Place) {
+        let spread = Self::spread(hash);
+        let bucket = self.home(spread);
+        let tag = Self::tag(spread);
+        (Position { bucket, candidates: 0, passed: 0, tag }, self.place(bucket))
+    }
+
+    /// Where a key of this hash is put, for a hint.
+    pub(crate) fn home_place(&self, hash: u64) -> Place {
+        self.place(self.home(Self::spread(hash)))
+    }
+
+    /// Compares what is at hand, and says where to go on.
+    #[inline(always)]
+    pub(crate) fn step<M: Memory>(
+        &self,
+        at: &mut Position,
+        memory: &mut M,
+        mut is_key: impl FnMut(&K) -> bool,
+    ) -> Step<'_, K, V> {
+        let word = u64::from_le(*memory.read(self.word(at.bucket)));
+        let mut is_at_hand = at.candidates != 0;
+        if !is_at_hand {
+            at.candidates = same_tags(word, at.tag) & Shape::<K, V>::TAKEN;
+        }
+        while at.candidates != 0 {
+            let slot = slot_of(at.candidates);
+            let entry = self.entry(at.bucket, slot);
+            if !is_at_hand && !Shape::<K, V>::is_with_tags(slot) {
+                let bytes = Shape::<K, V>::ENTRY.min(ASKED_BYTES_MAX) as u16;
+                return Step::Next(Place::at(entry.cast(), bytes));
+            }
+            is_at_hand = false;
+            at.candidates &= at.candidates - 1;
+            // SAFETY: a tag like that of a key is of a slot that is taken, which has an entry.
+            let entry: &(K, V) = unsafe { entry.as_ref() };
+            if is_key(&memory.read(entry).0) {
+                return Step::Found(entry, slot);
+            }
+        }
+        if word >> OVERFLOW_SHIFT == 0 || at.passed >= self.reach {
+            return Step::Missing;
+        }
+        at.bucket = self.next(at.bucket, self.jump(at.tag, at.passed));
+        at.passed += 1;
+        Step::Next(self.place(at.bucket))
+    }
+
+    /// The slot of a key.
+    pub(crate) fn find(&self, hash: u64, mut is_key: impl FnMut(&K) -> bool) -> Option<Slot> {
+        let (mut at, _) = self.start(hash);
+        let home = at.bucket;
+        loop {
+            match self.step(&mut at, &mut workahead_walks::Direct, &mut is_key) {
+                Step::Found(_, slot) => {
+                    return Some(Slot { home, bucket: at.bucket, slot, passed: at.passed });
+                }
+                Step::Missing => return None,
+                Step::Next(_) => {}
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> &(K, V) {
+        // SAFETY: slots are made by `find`, and only `&mut self` ends their entries.
+        unsafe { self.entry(slot.bucket, slot.slot).as_ref() }
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut (K, V) {
+        // SAFETY: as in `get`, and `&mut self` makes the borrow unique.
+        unsafe { self.entry(slot.bucket, slot.slot).as_mut() }
+    }
+
+    /// Adds an entry whose key is not there. There is room: `len() < limit()`.
+    pub(crate) fn add(&mut self, hash: u64, entry: (K, V)) -> Slot {
+        assert!(self.len < self.limit, "the table grows before it is full");
+        let spread = Self::spread(hash);
+        let home = self.home(spread);
+        let tag = Self::tag(spread);
+        let mut bucket = home;
+        let mut passed = 0_u32;
+        let free = loop {
+            let word = u64::from_le(*self.word(bucket));
+            let free = !word & Shape::<K, V>::TAKEN;
+            if free != 0 {
+                break free;
+            }
+            if word >> OVERFLOW_SHIFT < OVERFLOW_MOST {
+                *self.word_mut(bucket) = (word + (1 << OVERFLOW_SHIFT)).to_le();
+            }
+            bucket = self.next(bucket, self.jump(tag, passed));
+            passed += 1;
+        };
+        let slot = slot_of(free);
+        // SAFETY: the slot is free, so that nothing is overwritten, and `&mut self` is unique.
+        unsafe { self.entry(bucket, slot).write(entry) };
+        let word = u64::from_le(*self.word(bucket));
+        let word = word | u64::from(tag) << (8 * slot);
+        *self.word_mut(bucket) = word.to_le();
+        self.len += 1;
+        self.reach = self.reach.max(passed);
+        Slot { home, bucket, slot, passed }
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn remove(&mut self, slot: Slot) -> (K, V) {
+        let Slot { home, bucket, slot, passed } = slot;
+        let word = u64::from_le(*self.word(bucket));
+        let tag = (word >> (8 * slot)) as u8;
+        assert!(tag & 0x80 != 0, "an entry is taken out once");
+        *self.word_mut(bucket) = (word & !(0xff << (8 * slot))).to_le();
+        self.len -= 1;
+        // SAFETY: the slot was taken, and is free from now on: the entry is moved out once.
+        let entry = unsafe { self.entry(bucket, slot).read() };
+        // The buckets on its way have one key less that went further.
+        let mut before = home;
+        for passed in 0..passed {
+            let word = u64::from_le(*self.word(before));
+            if word >> OVERFLOW_SHIFT < OVERFLOW_MOST {
+                *self.word_mut(before) = (word - (1 << OVERFLOW_SHIFT)).to_le();
+            }
+            before = self.next(before, self.jump(tag, passed));
+        }
+        entry
+    }
+
+    /// Moves all entries to another table, which has room for them. Hashes are made while an entry
+    /// is still where it was, so that a hash function that panics loses none.
+    pub(crate) fn move_to(&mut self, other: &mut Self, mut hash: impl FnMut(&K) -> u64) {
+        for bucket in 0..self.buckets {
+            while let Some(slot) = self.first_taken(bucket) {
+                let slot = Slot { home: bucket, bucket, slot, passed: 0 };
+                let hash = hash(&self.get(slot).0);
+                other.add(hash, self.remove(slot));
+            }
+        }
+    }
+
+    fn first_taken(&self, bucket: usize) -> Option<usize> {
+        let taken = u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN;
+        (taken != 0).then(|| slot_of(taken))
+    }
+
+    /// Takes out any entry at or after a bucket, which is then the one it was in.
+    pub(crate) fn take(&mut self, bucket: &mut usize) -> Option<(K, V)> {
+        while *bucket < self.buckets {
+            if let Some(slot) = self.first_taken(*bucket) {
+                return Some(self.remove(Slot { home: *bucket, bucket: *bucket, slot, passed: 0 }));
+            }
+            *bucket += 1;
+        }
+        None
+    }
+
+    /// All entries, in the order of buckets.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> + Clone {
+        (0..self.buckets).flat_map(move |bucket| {
+            let taken = u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN;
+            // SAFETY: the slot is taken, and a shared borrow of the table keeps it so.
+            slots_of(taken).map(move |slot| unsafe { self.entry(bucket, slot).as_ref() })
+        })
+    }
+
+    /// As [`iter`](Self::iter), to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        let table = &*self;
+        (0..table.buckets).flat_map(move |bucket| {
+            let taken = u64::from_le(*table.word(bucket)) & Shape::<K, V>::TAKEN;
+            slots_of(taken).map(move |slot| {
+                // SAFETY: the slot is taken; each is visited once, under a unique borrow of the
+                // table, which reads words of tags meanwhile and no entry.
+                let entry = unsafe { table.entry(bucket, slot).as_mut() };
+                (&entry.0, &mut entry.1)
+            })
+        })
+    }
+}
+
+impl<K, V> Drop for Table<K, V> {
+    fn drop(&mut self) {
+        if needs_drop::<(K, V)>() {
+            let mut bucket = 0;
+            while let Some(entry) = self.take(&mut bucket) {
+                drop(entry);
+            }
+        }
+    }
+}
+
+/// The highest bit of each tag that is equal to `tag`. One just above an equal one may be counted
+/// too when it differs in its lowest bit: a taken slot all the same, whose key is compared.
+#[inline(always)]
+fn same_tags(word: u64, tag: u8) -> u64 {
+    let differences = word ^ (u64::from(tag) * LOW);
+    differences.wrapping_sub(LOW) & !differences & HIGH
+}
+
+/// The slot of the lowest bit.
+#[inline(always)]
+fn slot_of(bits: u64) -> usize {
+    (bits.trailing_zeros() / 8) as usize
+}
+
+fn slots_of(mut bits: u64) -> impl Iterator<Item = usize> + Clone {
+    core::iter::from_fn(move || {
+        (bits != 0).then(|| {
+            let slot = slot_of(bits);
+            bits &= bits - 1;
+            slot
+        })
+    })
+}
