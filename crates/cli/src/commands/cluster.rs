@@ -48,7 +48,7 @@ enum Process {
     Worker(worker::WorkerArgs),
     /// Print a new token, which the processes of a cluster share
     Token,
-    /// Show which workers answer, and how many threads they have
+    /// Show which workers answer, and what they are doing
     Status(worker::StatusArgs),
 }
 

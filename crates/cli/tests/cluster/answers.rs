@@ -28,6 +28,29 @@ fn the_queries_of_tpch_have_the_rows_and_the_joins_of_one_process() {
 }
 
 #[test]
+fn filters_across_stages_leave_a_third_of_what_is_exchanged() {
+    let place = Place::new();
+    let _cluster = Cluster::two(&place);
+    // Forward (q4, q18, q20) and in reverse (q21).
+    for query in ["4", "17", "18", "20", "21"] {
+        let words = ["--tpch", query, "--data", data(), "--out", "rows.csv"];
+        let unfiltered = [&["--set", "cluster.filter_wait_seconds=0"], &words[..]].concat();
+        let (wanted, without) = answer(&place, &there(&unfiltered));
+        let (rows, with) = answer(&place, &there(&words));
+        assert_eq!(rows, wanted, "q{query}");
+        let [with, without] = [with, without].map(|facts| number(&facts, "exchanged_bytes"));
+        assert!(3 * with < without, "q{query}: {with} of {without} bytes");
+    }
+    // What drops no rows at all loses none either.
+    let [lines, orders] = [table("l", "lineitem"), table("o", "orders")];
+    let query = "select count(*) as n, sum(l_linenumber) as s from l join o \
+                 on l_orderkey = o_orderkey where o_totalprice > 0";
+    let words = [query, "--table", &lines, "--table", &orders, "--out"];
+    let (wanted, _) = answer(&place, &[&["sql"], &words[..], &["here.csv"]].concat());
+    assert_eq!(answer(&place, &there(&[&words[..], &["there.csv"]].concat())).0, wanted);
+}
+
+#[test]
 fn a_cluster_on_this_machine_runs_queries_here_unless_it_is_set() {
     let place = Place::new();
     let _cluster = Cluster::two(&place);
@@ -47,6 +70,13 @@ fn a_cluster_on_this_machine_runs_queries_here_unless_it_is_set() {
     assert!(plan.contains("WorkaheadJoinExec"), "{plan}");
     let plan = shown(&["--set", "cluster.run=here"]);
     assert!(plan.contains("here, as set"), "{plan}");
+    for (run, why) in [("here", "here, as set"), ("workers", "on 2 workers of 2 threads, as set")] {
+        let run = format!("cluster.run={run}");
+        let explain = "explain analyze verbose select count(*) from l group by l_linenumber";
+        let words = ["sql", "--cluster", URL, "--set", &run, explain, "--table", &lines];
+        let plan = text(&place.run(&words).stdout);
+        assert!(plan.contains(why) && plan.contains("output_rows"), "{plan}");
+    }
     let words = ["sql", "--cluster", URL, query, "--table", &csv, "--table", &lines];
     let (rows, _) = answer(&place, &[&words[..], &["--out", "here.csv"]].concat());
     assert!(rows.starts_with("n\n") && rows.lines().count() == 2, "{rows}");

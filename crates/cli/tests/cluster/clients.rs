@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Place, names, text, wait_until};
 use crate::running::{
-    Cluster, ENDLESS, alone, answer, cpu_ticks, data, finish, send, table, there, wait_for_work,
+    Cluster, ENDLESS, URL, alone, answer, cpu_ticks, data, finish, number, send, table, there,
+    wait_for_work,
 };
 
 /// From a client's end to that of its work. More than a second, since the machine may be busy.
@@ -126,6 +127,10 @@ fn clients_that_are_killed_leave_no_spill_files_and_no_memory_reserved() {
     let lines = table("l", "lineitem");
     let sort = "select a.l_comment, b.l_comment as other from l a join l b on a.l_suppkey = \
                 b.l_suppkey order by other, a.l_comment";
+    // With one build side for all: else a partition's sort may leave no memory for another's.
+    let threshold = "datafusion.optimizer.hash_join_single_partition_threshold";
+    let thresholds = [format!("{threshold}=67108864"), format!("{threshold}_rows=67108864")];
+    let to_all = ["--set", &thresholds[0], "--set", &thresholds[1]];
     let spilled = || {
         let folder = place.path("spill").join(&names(&place.path("spill"))[0]);
         let workers = names(&folder).into_iter().map(|name| folder.join(name));
@@ -135,13 +140,25 @@ fn clients_that_are_killed_leave_no_spill_files_and_no_memory_reserved() {
         });
         inner.filter(|folder| folder.is_dir()).map(|folder| names(&folder).len()).sum::<usize>()
     };
+    let states = |name: &str| {
+        let shown = place.json(&["cluster", "status", URL]);
+        let workers = shown["workers"].as_array().unwrap().clone();
+        workers.iter().map(|worker| number(worker, name)).collect::<Vec<_>>()
+    };
+    assert_eq!(states("memory_limit_bytes"), [128_000_000; 2]);
     for _ in 0..3 {
-        let mut child = place.start(&there(&[sort, "--table", &lines]));
+        let words = [&[sort, "--table", &lines][..], &to_all].concat();
+        let mut child = place.start(&there(&words));
         wait_until("files", || spilled() > 0);
+        wait_until("bytes in them", || states("spilled_bytes").iter().any(|bytes| *bytes > 0));
+        assert!(states("tasks").iter().all(|tasks| *tasks > 0));
         child.kill().unwrap();
         child.wait().unwrap();
         wait_for_rest(&cluster.workers);
         wait_until("the files to go", || spilled() == 0);
+        wait_until("the tasks to go", || states("tasks") == [0; 2]);
+        assert_eq!([states("spilled_bytes"), states("memory_reserved_bytes")], [[0; 2]; 2]);
+        assert!(states("memory_peak_bytes").iter().all(|peak| *peak > 0));
     }
     let nine = there(&["--tpch", "9", "--data", data(), "--out", "there.csv"]);
     assert_eq!(answer(&place, &nine).0, alone(&place, 9).0);

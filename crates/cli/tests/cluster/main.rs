@@ -11,3 +11,4 @@ mod process;
 mod running;
 mod stops;
 mod trust;
+mod units;

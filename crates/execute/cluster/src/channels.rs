@@ -53,14 +53,19 @@ impl Channels {
         Ok(channel)
     }
 
-    /// A worker's client.
-    pub(crate) fn client(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
+    /// A worker's services.
+    pub(crate) fn service(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
         let header = self.token.header();
         let channel = self.to(url)?.map_request(move |mut request: http::Request<_>| {
             request.headers_mut().insert(AUTHORIZATION, header.clone());
             request
         });
-        Ok(create_worker_client(BoxCloneSyncChannel::new(channel)))
+        Ok(BoxCloneSyncChannel::new(channel))
+    }
+
+    /// A worker's client.
+    pub(crate) fn client(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
+        Ok(create_worker_client(self.service(url)?))
     }
 }
 

@@ -7,21 +7,32 @@ use std::time::Duration;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::prelude::SessionContext;
 use datafusion_distributed::{
-    DistributedExec, DistributedExt, DistributedMetricsFormat, SessionStateBuilderExt,
-    rewrite_distributed_plan_with_metrics,
+    BytesCounterMetric, DistributedExec, DistributedExt, DistributedMetricsFormat,
+    SessionStateBuilderExt, rewrite_distributed_plan_with_metrics,
 };
 use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
 use workahead_sql::session::{Answer, Joiner, Joins, Options, Session, SessionError, environment};
 
 use crate::channels::Channels;
 use crate::planner::ChoosingPlanner;
+use crate::service::WorkerState;
 use crate::workers::{Alive, Resolver, Workers};
 use crate::{ClusterError, ClusterOptions, ClusterUrl, settings};
 
-/// Build sides up to this size are sent to every worker instead of both sides being exchanged.
+/// Build sides up to this size are sent to every worker instead of both sides being exchanged, and
+/// up to this part of the least memory limit of a worker.
 const BROADCAST_BYTES: usize = 64 << 20;
+const BROADCAST_PART: usize = 8;
+/// Taken for a row where only the number of rows is estimated, as of a join's output.
+const ROW_BYTES: usize = 64;
+/// Received bytes that wait for an operator, from each worker that sends to a task, are at most
+/// this part of a worker's limit.
+const RECEIVED_PART: usize = 32;
+const RECEIVED_BYTES: usize = 64 << 20;
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// The time for the counts of a query that has ended.
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,14 +52,24 @@ pub struct ClientOptions {
 pub struct WorkerStatus {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Its threads; none if it does not answer.
-    pub threads: Option<usize>,
+    /// What it is doing; none if it does not answer.
+    pub state: Option<WorkerState>,
 }
 
 /// A connection to a cluster.
 pub struct Client {
     workers: Arc<Workers>,
     runtime: tokio::runtime::Runtime,
+}
+
+/// A look at the workers; ends when it is dropped.
+#[derive(Debug)]
+pub struct Watch(tokio::task::JoinHandle<()>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Client {
@@ -67,6 +88,7 @@ impl Client {
             .map_err(ClusterError::Threads)?;
         let client = Self { workers: Arc::clone(&workers), runtime };
         let alive = client.ask()?;
+        let least_limit = client.least_limit();
         let each = alive.iter().map(|worker| worker.threads).max().unwrap_or(1);
         // Stages are cut where rows are repartitioned, which one partition never needs.
         let partitions = options.here.threads.get().max(each).max(2);
@@ -77,8 +99,16 @@ impl Client {
             .with_distributed_channel_resolver(channels)
             .with_distributed_user_codec(WorkaheadCodec::default());
         let optimizer = &mut config.options_mut().optimizer;
-        optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
-        optimizer.hash_join_single_partition_threshold_rows = usize::MAX;
+        let broadcast_bytes = least_limit
+            .map_or(BROADCAST_BYTES, |limit| BROADCAST_BYTES.min(limit / BROADCAST_PART));
+        optimizer.hash_join_single_partition_threshold = broadcast_bytes;
+        optimizer.hash_join_single_partition_threshold_rows = broadcast_bytes / ROW_BYTES;
+        if let Some(limit) = least_limit {
+            let budget = RECEIVED_BYTES.min(limit / RECEIVED_PART);
+            config
+                .set_distributed_worker_connection_buffer_budget_bytes(budget)
+                .map_err(ClusterError::of_datafusion)?;
+        }
         if alive.iter().all(|worker| worker.address.ip().is_loopback()) {
             // Packing costs more than memory.
             config.set_distributed_compression(None).map_err(ClusterError::of_datafusion)?;
@@ -115,12 +145,35 @@ impl Client {
         let channels = Channels::new(url.token().clone(), dead_after);
         let workers = Workers::new(url.clone(), channels);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let alive = runtime.map_err(ClusterError::Threads)?.block_on(workers.ask())?;
-        let status = |address| {
-            let worker = alive.iter().find(|worker| worker.address == address);
-            WorkerStatus { address, threads: worker.map(|worker| worker.threads) }
-        };
-        Ok(url.addresses().into_iter().map(status).collect())
+        runtime.map_err(ClusterError::Threads)?.block_on(async {
+            workers.ask().await?;
+            let states = workers.states().await;
+            let status = |address| {
+                let answered = states.iter().find(|worker| worker.address == address);
+                WorkerStatus { address, state: answered.and_then(|worker| worker.state) }
+            };
+            Ok(url.addresses().into_iter().map(status).collect())
+        })
+    }
+
+    /// Shows twice a second what the workers that were there before a query are doing, until the
+    /// watch is dropped.
+    #[must_use]
+    pub fn watch(&self, show: impl Fn(&[WorkerStatus]) + Send + Sync + 'static) -> Watch {
+        let workers = Arc::clone(&self.workers);
+        Watch(self.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(WATCH_INTERVAL).await;
+                show(&workers.states().await);
+            }
+        }))
+    }
+
+    /// The least memory limit of a worker.
+    fn least_limit(&self) -> Option<usize> {
+        let states = self.runtime.block_on(self.workers.states());
+        let limits = states.iter().filter_map(|worker| Some(worker.state?.limit_bytes as usize));
+        limits.min()
     }
 
     fn ask(&self) -> Result<Vec<Alive>, ClusterError> {
@@ -135,11 +188,17 @@ impl Client {
         Ok(self.ask()?.len())
     }
 
-    /// Whether a worker that was there before a query is gone.
+    /// Asks all workers; whether one that was there before a query is gone.
     fn has_lost_a_worker(&self) -> bool {
         let before = self.workers.alive();
         let now = self.ask().unwrap_or_default();
         before.iter().any(|worker| !now.contains(worker))
+    }
+
+    /// Whether any worker answered when they were last asked.
+    #[must_use]
+    pub fn has_workers(&self) -> bool {
+        !self.workers.alive().is_empty()
     }
 
     /// The joins of an answer, after its last row.
@@ -151,10 +210,15 @@ impl Client {
                 rewrite_distributed_plan_with_metrics(plan, DistributedMetricsFormat::Aggregated);
             tokio::time::timeout(COUNTS_TIMEOUT, counts).await
         });
-        counted.ok().and_then(Result::ok).map_or_else(Joins::default, |plan| Joins::of(&plan))
+        let counted = counted.ok().and_then(Result::ok);
+        counted.map_or_else(Joins::default, |plan| Joins {
+            exchanged_bytes: exchanged_bytes(&plan),
+            ..Joins::of(&plan)
+        })
     }
 
-    /// The error of a failed query, with the state of the cluster taken into account.
+    /// The error of a failed query, with the state of the cluster taken into account. After
+    /// [`ClusterError::WorkerLost`] the query can be run on those that were just found, if any.
     #[must_use]
     pub fn explain(&self, error: SessionError) -> ClusterError {
         let url = self.workers.url.clone();
@@ -166,6 +230,21 @@ impl Client {
             error => error.into(),
         }
     }
+}
+
+/// Bytes that exchanges of a plan received from other processes.
+fn exchanged_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let metrics = plan.metrics().unwrap_or_default();
+    let bytes = metrics.iter().filter_map(|metric| match metric.value() {
+        MetricValue::Custom { value, .. } => value.as_any().downcast_ref::<BytesCounterMetric>(),
+        _ => None,
+    });
+    // A plan's own bytes are counted in its root, which is no exchange.
+    let own: usize = match plan.name().starts_with("Network") {
+        true => bytes.map(BytesCounterMetric::value).sum(),
+        false => 0,
+    };
+    own + plan.children().into_iter().map(exchanged_bytes).sum::<usize>()
 }
 
 /// The part of a plan that runs on workers.

@@ -16,7 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::ClusterError;
 
 /// Operators that only compute. What writes, or calls what is not built in, isn't among them.
-const OPERATORS: [&str; 39] = [
+const OPERATORS: [&str; 41] = [
     "AggregateExec",
     "AsyncFuncExec",
     "BoundedWindowAggExec",
@@ -33,6 +33,8 @@ const OPERATORS: [&str; 39] = [
     "GlobalLimitExec",
     "HashJoinExec",
     "InterleaveExec",
+    "KeyFilterExec",
+    "KeyPublisherExec",
     "LocalLimitExec",
     "NestedLoopJoinExec",
     "NetworkBroadcastExec",

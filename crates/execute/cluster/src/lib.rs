@@ -13,20 +13,29 @@
 
 #![forbid(unsafe_code)]
 
+mod broadcasts;
 mod channels;
 mod client;
 mod error;
+mod filters;
 mod guard;
+mod install;
+mod keys;
 mod node;
 mod planner;
+mod service;
 mod settings;
+mod sorts;
+mod tasks;
 mod token;
 mod url;
 mod worker;
 mod workers;
 
-pub use client::{Client, ClientOptions, WorkerStatus};
+pub use client::{Client, ClientOptions, Watch, WorkerStatus};
 pub use error::ClusterError;
+pub use install::install_on_worker;
+pub use service::WorkerState;
 pub use settings::ClusterOptions;
 pub use token::Token;
 pub use url::ClusterUrl;

@@ -1,36 +1,84 @@
 //! The root of a query's plan: says where it runs and why, and gives its settings to the workers.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 use datafusion_distributed::DistributedExt;
+use futures::StreamExt;
 
+use workahead_datafusion::KeyExchangeExtension;
+
+use crate::keys::{Registry, Route, TaskKeys};
+use crate::planner::Choice;
 use crate::settings;
+use crate::url::http;
+use crate::workers::Workers;
 
 /// A query of a cluster's client.
-#[derive(Debug)]
 pub(crate) struct ClusterQueryExec {
     plan: Arc<dyn ExecutionPlan>,
     /// Where it runs, and why.
-    choice: String,
+    choice: Choice,
+    workers: Arc<Workers>,
+    /// For all partitions of a query that runs here.
+    keys_here: OnceLock<Arc<TaskKeys>>,
 }
 
 impl ClusterQueryExec {
-    pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, choice: String) -> Self {
-        Self { plan, choice }
+    pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, choice: Choice, workers: Arc<Workers>) -> Self {
+        Self { plan, choice, workers, keys_here: OnceLock::new() }
+    }
+
+    /// A context in which build sides exchange keys, here or with the workers.
+    fn context(&self, context: &TaskContext) -> Result<TaskContext> {
+        let mut config = context.session_config().clone();
+        let urls = self.workers.alive().into_iter().map(|worker| http(worker.address));
+        let route = Route::new(urls.filter(|_| !self.choice.here))?;
+        let mut headers = settings::headers(&config);
+        route.put(&mut headers)?;
+        let new = || {
+            let registry = Arc::new(Registry::new(Arc::clone(context.memory_pool())));
+            // The client's own stage has one task.
+            Arc::new(TaskKeys::new(&registry, self.workers.channels.clone(), route, (0, 1)))
+        };
+        let keys = if self.choice.here {
+            Arc::clone(self.keys_here.get_or_init(new))
+        } else {
+            config = config.with_distributed_passthrough_headers(headers)?;
+            new()
+        };
+        config = config.with_extension(Arc::new(KeyExchangeExtension(keys)));
+        Ok(TaskContext::new(
+            context.task_id(),
+            context.session_id(),
+            config,
+            context.scalar_functions().clone(),
+            context.higher_order_functions().clone(),
+            context.aggregate_functions().clone(),
+            context.window_functions().clone(),
+            context.runtime_env(),
+        ))
+    }
+}
+
+impl fmt::Debug for ClusterQueryExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterQueryExec({:?}, {})", self.plan, self.choice.why)
     }
 }
 
 impl DisplayAs for ClusterQueryExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ClusterQueryExec: {}", self.choice)
+        write!(f, "ClusterQueryExec: {}", self.choice.why)
     }
 }
 
@@ -73,7 +121,7 @@ impl ExecutionPlan for ClusterQueryExec {
         let Ok([plan]) = <[_; 1]>::try_from(children) else {
             return internal_err!("ClusterQueryExec has one input");
         };
-        Ok(Arc::new(Self::new(plan, self.choice.clone())))
+        Ok(Arc::new(Self::new(plan, self.choice.clone(), Arc::clone(&self.workers))))
     }
 
     fn execute(
@@ -81,19 +129,15 @@ impl ExecutionPlan for ClusterQueryExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let config = context.session_config().clone();
-        let headers = settings::headers(&config);
-        let config = config.with_distributed_passthrough_headers(headers)?;
-        let context = TaskContext::new(
-            context.task_id(),
-            context.session_id(),
-            config,
-            context.scalar_functions().clone(),
-            context.higher_order_functions().clone(),
-            context.aggregate_functions().clone(),
-            context.window_functions().clone(),
-            context.runtime_env(),
-        );
-        self.plan.execute(partition, Arc::new(context))
+        let rows = self.plan.execute(partition, Arc::new(self.context(&context)?))?;
+        if !self.plan.name().ends_with("AnalyzeExec") {
+            return Ok(rows);
+        }
+        let (kind, why) = ("Where it runs", self.choice.why.as_str());
+        let columns: [ArrayRef; 2] =
+            [kind, why].map(|text| Arc::new(StringArray::from(vec![text])) as _);
+        let first = RecordBatch::try_new(self.schema(), columns.to_vec())?;
+        let told = futures::stream::once(async { Ok(first) }).chain(rows);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), told)))
     }
 }

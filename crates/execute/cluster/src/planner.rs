@@ -22,8 +22,11 @@ use workahead_datafusion::WorkaheadJoins;
 
 use datafusion_distributed::{DistributedExec, DistributedExt, display_plan_ascii};
 
+use crate::broadcasts;
+use crate::filters;
 use crate::node::ClusterQueryExec;
-use crate::settings::Run;
+use crate::settings::{self, Run};
+use crate::sorts;
 use crate::workers::Workers;
 
 /// Below this, what workers gain is less than what reaching them costs.
@@ -44,9 +47,10 @@ impl fmt::Debug for ChoosingPlanner {
 }
 
 /// Where a query runs, and why.
-struct Choice {
-    here: bool,
-    why: String,
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) here: bool,
+    pub(crate) why: String,
 }
 
 impl ChoosingPlanner {
@@ -78,6 +82,23 @@ impl ChoosingPlanner {
     }
 }
 
+impl ChoosingPlanner {
+    /// The plan of a query, with its filters.
+    fn query(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        choice: Choice,
+        state: &SessionState,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = match settings::filter_wait(state.config()) {
+            Some(wait) if choice.here => filters::insert_here(plan, wait)?,
+            Some(wait) => filters::insert(plan, wait)?,
+            None => Arc::clone(plan),
+        };
+        Ok(Arc::new(ClusterQueryExec::new(plan, choice, Arc::clone(&self.workers))))
+    }
+}
+
 #[async_trait]
 impl QueryPlanner for ChoosingPlanner {
     async fn create_physical_plan(
@@ -104,7 +125,7 @@ impl QueryPlanner for ChoosingPlanner {
         let choice =
             self.choose(Run::of(state.config()), &here, state.config().target_partitions());
         if choice.here {
-            return Ok(Arc::new(ClusterQueryExec::new(here, choice.why)));
+            return self.query(&here, choice, state);
         }
         // As many tasks of a scan as there are workers.
         let builder = SessionStateBuilder::new_from_existing(state.clone());
@@ -112,11 +133,13 @@ impl QueryPlanner for ChoosingPlanner {
         let there = self.distributed.create_physical_plan(logical, &state).await?;
         if !there.exists(|node| Ok(node.is::<DistributedExec>()))? {
             let why = "here: it has nothing to divide".to_owned();
-            return Ok(Arc::new(ClusterQueryExec::new(here, why)));
+            return self.query(&here, Choice { here: true, why }, &state);
         }
         // After the stages were cut, by a planner that knows DataFusion's joins only.
         let there = WorkaheadJoins::default().optimize(there, state.config_options())?;
-        Ok(Arc::new(ClusterQueryExec::new(there, choice.why)))
+        let there = sorts::complete(there)?;
+        let there = broadcasts::compact(there, state.config().batch_size())?;
+        self.query(&there, choice, &state)
     }
 }
 

@@ -4,15 +4,23 @@
 //! from the defaults, which are the same everywhere.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ::url::form_urlencoded;
 use datafusion::common::config_namespace;
-use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ExtensionOptions, Visit};
+use datafusion::config::{
+    ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit,
+};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionConfig;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use workahead_datafusion::WorkaheadOptions;
 
+/// Operators reserve a batch at a time, before they have read a row.
+const BATCH_ROWS_MAX: usize = 1 << 20;
+const LIST_BYTES_MAX: usize = 16 << 20;
+/// A day.
+const FILTER_WAIT_SECONDS_MAX: u64 = 24 * 60 * 60;
 const HEADER: HeaderName = HeaderName::from_static("x-workahead-settings");
 
 config_namespace! {
@@ -20,6 +28,9 @@ config_namespace! {
     pub struct ClusterOptions {
         /// Where queries run: here, on the workers, or where it is estimated to be faster (auto).
         pub run: String, default = "auto".to_owned()
+        /// The longest time, in seconds, for which rows wait for the keys of a join in another
+        /// stage, which drop them before they are sent. 0: none are dropped there.
+        pub filter_wait_seconds: u64, default = 60
     }
 }
 
@@ -98,6 +109,15 @@ impl Run {
     }
 }
 
+/// The time for which rows wait for keys of another stage; none if there are no such filters.
+pub(crate) fn filter_wait(config: &SessionConfig) -> Option<Duration> {
+    let extensions = &config.options().extensions;
+    let seconds = extensions.get::<ClusterOptions>()?.filter_wait_seconds;
+    let joins = extensions.get::<WorkaheadOptions>()?;
+    let wanted = seconds > 0 && joins.enabled && joins.sideways_filters;
+    wanted.then(|| Duration::from_secs(seconds.min(FILTER_WAIT_SECONDS_MAX)))
+}
+
 /// A configuration with all that can be set.
 pub(crate) fn base() -> SessionConfig {
     SessionConfig::new()
@@ -129,7 +149,28 @@ pub(crate) fn apply(headers: &HeaderMap, mut config: SessionConfig) -> Result<Se
     for (key, value) in form_urlencoded::parse(text) {
         config.options_mut().set(&key, &value)?;
     }
+    check(&config)?;
     Ok(config)
+}
+
+/// Refuses settings by which one query would take a worker's memory at once.
+fn check(config: &SessionConfig) -> Result<()> {
+    let ConfigOptions { execution, optimizer, .. } = config.options().as_ref();
+    let limits = [
+        ("execution.batch_size", execution.batch_size.get(), BATCH_ROWS_MAX),
+        (
+            "optimizer.hash_join_inlist_pushdown_max_size",
+            optimizer.hash_join_inlist_pushdown_max_size,
+            LIST_BYTES_MAX,
+        ),
+    ];
+    match limits.into_iter().find(|(_, value, most)| value > most) {
+        None => Ok(()),
+        Some((name, value, most)) => {
+            let why = format!("a worker takes datafusion.{name} up to {most}, not {value}");
+            Err(DataFusionError::Configuration(why))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +194,14 @@ mod tests {
         wrong.insert(HEADER, HeaderValue::from_static("workahead.nothing=1"));
         assert!(apply(&wrong, base()).is_err());
         assert_eq!(headers(&base())[HEADER], "");
+    }
+
+    #[test]
+    fn a_batch_has_an_end() {
+        let mut client = base();
+        client.options_mut().set("datafusion.execution.batch_size", "1000000000000").unwrap();
+        let refused = apply(&headers(&client), base()).unwrap_err().to_string();
+        assert!(refused.contains("batch_size up to 1048576"), "{refused}");
     }
 
     #[test]

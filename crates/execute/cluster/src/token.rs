@@ -15,15 +15,20 @@ const BYTES: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
+/// Random bytes of the system.
+pub(crate) fn random<const BYTES: usize>() -> io::Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
 impl Token {
     /// A new one, at random.
     ///
     /// # Errors
     /// If the system has no random numbers.
     pub fn generate() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Self(random::<BYTES>()?.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
     /// The header of a request.

@@ -13,24 +13,32 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_distributed::{
-    DistributedExt, Worker, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse,
-    WorkerQueryContext,
+    DistributedExt, DistributedTaskContext, Worker, WorkerPlanRewriteEvent,
+    WorkerPlanRewriteEventResponse, WorkerQueryContext,
 };
 use http::header::AUTHORIZATION;
 use tonic::service::InterceptorLayer;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Status};
-use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
+use tower::layer::layer_fn;
+use workahead_datafusion::{KeyExchangeExtension, WorkaheadCodec, WorkaheadOptions};
+use workahead_sql::PeakPool;
 
 use crate::channels::Channels;
 use crate::guard::Roots;
+use crate::keys::{Registry, Route, TaskKeys};
+use crate::service::WorkerService;
+use crate::tasks::Tasks;
 use crate::{ClusterError, Token, settings};
 
 /// Plans are requests, and one with the statistics of many files is long.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 /// Besides those that run tasks: answers to pings must not wait for a task's step.
 const SERVICE_THREADS: usize = 1;
+
+/// How often keys that nobody came for are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Options of a worker.
 #[derive(Debug, Clone)]
@@ -67,14 +75,24 @@ pub fn worker(options: &WorkerOptions, ready: impl FnOnce(SocketAddr)) -> Result
     listener.set_nonblocking(true).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let mode = DiskManagerMode::Directories(vec![options.directory.clone()]);
+    let memory_limit = options.memory_limit;
+    let pool = PeakPool::of(Arc::new(GreedyMemoryPool::new(memory_limit)));
     let environment = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(GreedyMemoryPool::new(options.memory_limit)))
+        .with_memory_pool(Arc::clone(&pool) as _)
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
         .build_arc()
         .map_err(ClusterError::of_datafusion)?;
-    let sessions =
-        Sessions { roots, channels: Channels::new(options.token.clone(), options.dead_after) };
-    let info = WorkerInfo { threads: options.threads.get() };
+    let keys = Arc::new(Registry::new(Arc::clone(&environment.memory_pool)));
+    let sessions = Sessions {
+        roots,
+        channels: Channels::new(options.token.clone(), options.dead_after),
+        keys: Arc::clone(&keys),
+    };
+    let threads = options.threads.get();
+    let info = WorkerInfo { threads };
+    let [tasks, swept] = [(); 2].map(|()| Arc::clone(&keys));
+    let own =
+        WorkerService { threads, memory_limit, keys, pool, environment: Arc::clone(&environment) };
     let worker = Worker::from_session_builder(move |query| {
         let sessions = sessions.clone();
         async move { sessions.of(query) }
@@ -86,11 +104,19 @@ pub fn worker(options: &WorkerOptions, ready: impl FnOnce(SocketAddr)) -> Result
     let ended = runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         ready(address);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL).await;
+                swept.sweep();
+            }
+        });
         Server::builder()
             .http2_keepalive_interval(Some(options.dead_after / 2))
             .http2_keepalive_timeout(Some(options.dead_after / 2))
             .layer(InterceptorLayer::new(move |request| admit(&token, request)))
+            .layer(layer_fn(move |service| Tasks { service, keys: Arc::clone(&tasks) }))
             .add_service(service)
+            .add_service(own)
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
             .await
             .map_err(|error| ClusterError::Stopped { why: error.to_string() })
@@ -114,6 +140,7 @@ fn admit(token: &Token, request: Request<()>) -> Result<Request<()>, Status> {
 struct Sessions {
     roots: Roots,
     channels: Channels,
+    keys: Arc<Registry>,
 }
 
 impl Sessions {
@@ -121,7 +148,14 @@ impl Sessions {
         let WorkerQueryContext { mut builder, headers } = query;
         let config = builder.config().take().unwrap_or_default();
         let config = config.with_option_extension(WorkaheadOptions::default());
-        let config = settings::apply(&headers, config)?;
+        let mut config = settings::apply(&headers, config)?;
+        if let (Some(route), Some(task)) =
+            (Route::of(&headers), config.get_extension::<DistributedTaskContext>())
+        {
+            let task = (task.task_index, task.task_count);
+            let keys = TaskKeys::new(&self.keys, self.channels.clone(), route, task);
+            config = config.with_extension(Arc::new(KeyExchangeExtension(Arc::new(keys))));
+        }
         let config = config
             .with_distributed_channel_resolver(self.channels)
             .with_distributed_user_codec(WorkaheadCodec::default());

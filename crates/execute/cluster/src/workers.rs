@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::channels::Channels;
 use crate::url::http;
 use crate::worker::WorkerInfo;
-use crate::{ClusterError, ClusterUrl};
+use crate::{ClusterError, ClusterUrl, WorkerStatus, service};
 
 /// A worker that answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,17 @@ impl Workers {
             (true, false) => Err(ClusterError::Unreachable { url: self.url.clone() }),
             (false, _) => Ok(alive),
         }
+    }
+
+    /// What those that answered are doing.
+    pub(crate) async fn states(&self) -> Vec<WorkerStatus> {
+        let state = |Alive { address, .. }| async move {
+            let url = http(address);
+            let state = service::state(&self.channels, &url);
+            let state = tokio::time::timeout(self.channels.dead_after(), state).await;
+            WorkerStatus { address, state: state.ok().and_then(Result::ok) }
+        };
+        join_all(self.alive().into_iter().map(state)).await
     }
 
     /// What a worker says of itself; whether it refused the token, if it says nothing.

@@ -163,19 +163,7 @@ impl DynamicFilterAccumulator {
         let mut parts: Vec<Arc<dyn PhysicalExpr>> =
             bounds.filter_map(|(key, bounds)| Some(within(key, bounds.as_ref()?))).collect();
         for (at, key) in self.keys.iter().enumerate() {
-            let (key, values) = (Arc::clone(key), all.values.as_ref().map(|values| &values[at]));
-            let few = values.is_some_and(|values| values.len() <= LISTED);
-            match &all.bitmaps[at] {
-                Some(bitmap) if !few => {
-                    parts.push(Arc::new(InBitmapExpr::new(key, Arc::new(bitmap.clone()))));
-                }
-                _ => {
-                    let Some(values) = values else { continue };
-                    let values = Arc::clone(values);
-                    let list = InListExpr::try_new_from_array(key, values, false, &self.probe)?;
-                    parts.push(Arc::new(list));
-                }
-            }
+            parts.extend(one_of(key, at, all, &self.probe)?);
         }
         Ok(parts.into_iter().reduce(|one, two| binary(one, Operator::And, two)))
     }
@@ -203,7 +191,25 @@ impl DynamicFilterAccumulator {
     }
 }
 
-fn within(key: &Arc<dyn PhysicalExpr>, bounds: &Bounds) -> Arc<dyn PhysicalExpr> {
+/// Whether a key is one of those reported, where they are known one by one.
+pub(crate) fn one_of(
+    key: &Arc<dyn PhysicalExpr>,
+    at: usize,
+    all: &KeyReport,
+    schema: &SchemaRef,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let (key, values) = (Arc::clone(key), all.values.as_ref().map(|values| &values[at]));
+    let few = values.is_some_and(|values| values.len() <= LISTED);
+    if let (Some(bitmap), false) = (&all.bitmaps[at], few) {
+        return Ok(Some(Arc::new(InBitmapExpr::new(key, Arc::clone(bitmap)))));
+    }
+    let Some(values) = values else { return Ok(None) };
+    let list = InListExpr::try_new_from_array(key, Arc::clone(values), false, schema)?;
+    Ok(Some(Arc::new(list)))
+}
+
+/// Whether a key is within bounds.
+pub(crate) fn within(key: &Arc<dyn PhysicalExpr>, bounds: &Bounds) -> Arc<dyn PhysicalExpr> {
     let from = binary(Arc::clone(key), Operator::GtEq, lit(bounds.min.clone()));
     let to = binary(Arc::clone(key), Operator::LtEq, lit(bounds.max.clone()));
     binary(from, Operator::And, to)

@@ -103,6 +103,29 @@ impl KeyBitmap {
         Some(self)
     }
 
+    /// Bytes that it takes.
+    #[cfg(feature = "proto")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>()
+    }
+
+    /// The number of the first bit, and the words from the first to the last that is not zero.
+    #[cfg(feature = "proto")]
+    pub(crate) fn parts(&self) -> (i64, &[u64]) {
+        let is_used = |word: &u64| *word != 0;
+        let Some(from) = self.words.iter().position(is_used) else { return (0, &[]) };
+        let to = self.words.iter().rposition(is_used).map_or(from, |last| last + 1);
+        (self.first + (from as i64) * WORD_BITS as i64, &self.words[from..to])
+    }
+
+    /// Of its [`parts`](Self::parts); none if they are not those of a bitmap.
+    #[cfg(feature = "proto")]
+    pub(crate) fn from_parts(first: i64, words: Vec<u64>) -> Option<Self> {
+        let bits = i64::try_from(words.len()).ok()?.checked_mul(WORD_BITS as i64)?;
+        let ends = first.checked_add((bits - 1).max(0)).is_some();
+        (ends && first.rem_euclid(WORD_BITS as i64) == 0).then_some(Self { first, words })
+    }
+
     /// The number of keys.
     pub(crate) fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -23,6 +23,15 @@ const BITMAP_BYTES: usize = 1 << 20;
 /// The same as a part of limited memory, to which it is not charged.
 const BITMAP_SHARE: usize = 256;
 
+/// The same for rows that are sent to another process, a part of memory to which it is charged.
+#[cfg(feature = "proto")]
+const EXCHANGED_BITMAP_BYTES: usize = 16 << 20;
+/// The longest list of them.
+#[cfg(feature = "proto")]
+const ROW_LIST_BYTES: usize = 1 << 20;
+#[cfg(feature = "proto")]
+const EXCHANGED_BITMAP_SHARE: usize = 32;
+
 /// Limits of a list of values, and of a bitmap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListLimits {
@@ -39,6 +48,22 @@ impl ListLimits {
             values: config.optimizer.hash_join_inlist_pushdown_max_distinct_values,
             bitmap_bytes: 0,
         }
+    }
+
+    /// For sets that were within their own limits.
+    #[cfg(feature = "proto")]
+    pub(crate) const MERGED: Self = Self {
+        bytes: ROW_LIST_BYTES,
+        values: ROW_LIST_VALUES,
+        bitmap_bytes: EXCHANGED_BITMAP_BYTES,
+    };
+
+    /// For rows that would be sent to another process: a miss in the cache costs less than that.
+    #[cfg(feature = "proto")]
+    pub(crate) fn for_exchanged_rows(self, memory: Option<usize>) -> Self {
+        let bytes = memory.map_or(usize::MAX, |bytes| bytes / EXCHANGED_BITMAP_SHARE);
+        let bitmap_bytes = bytes.min(EXCHANGED_BITMAP_BYTES);
+        Self { bitmap_bytes, ..self.for_rows(memory) }
     }
 
     /// For a filter of rows instead of row groups, with a limit of memory.
@@ -67,7 +92,7 @@ pub(crate) struct KeyReport {
     /// All values of each key, while they are few.
     pub(crate) values: Option<Vec<ArrayRef>>,
     /// One for each key that is an integer, if the range is not too wide.
-    pub(crate) bitmaps: Vec<Option<KeyBitmap>>,
+    pub(crate) bitmaps: Vec<Option<Arc<KeyBitmap>>>,
 }
 
 /// Collects a report, batch by batch.
@@ -140,6 +165,18 @@ impl KeyCollector {
         Ok(())
     }
 
+    /// Rows that were added.
+    #[cfg(feature = "proto")]
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the bitmaps.
+    #[cfg(feature = "proto")]
+    pub(crate) fn bitmap_bytes(&self) -> usize {
+        self.bitmaps.iter().flatten().map(KeyBitmap::bytes).sum()
+    }
+
     /// The report; `distinct` keys were found among the rows.
     pub(crate) fn finish(mut self, distinct: usize) -> Result<KeyReport> {
         let bounds = std::mem::take(&mut self.bounds).into_iter().map(|pair| {
@@ -159,6 +196,7 @@ impl KeyCollector {
         });
         let values = values.transpose()?;
         let Self { rows, nulls, bitmaps, .. } = self;
+        let bitmaps = bitmaps.into_iter().map(|bitmap| bitmap.map(Arc::new)).collect();
         Ok(KeyReport { rows, nulls, bounds, values, bitmaps })
     }
 }
@@ -187,10 +225,14 @@ impl KeyReport {
             _ => None,
         };
         let bitmaps = self.bitmaps.into_iter().zip(other.bitmaps).map(|pair| match pair {
-            (Some(one), Some(two)) => one.and(two, limits.bitmap_bytes),
+            (Some(one), Some(two)) => {
+                let [one, two] = [one, two].map(Arc::unwrap_or_clone);
+                one.and(two, limits.bitmap_bytes).map(Arc::new)
+            }
             _ => None,
         });
-        let (rows, nulls) = (self.rows + other.rows, self.nulls || other.nulls);
+        let rows = self.rows.saturating_add(other.rows);
+        let nulls = self.nulls || other.nulls;
         Ok(Self { rows, nulls, bounds, values, bitmaps: bitmaps.collect() })
     }
 }

@@ -18,6 +18,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "proto")]
+mod across_stages;
 mod build;
 #[cfg(feature = "proto")]
 mod codec;
@@ -25,6 +27,12 @@ mod dynamic_filter;
 mod error;
 mod input;
 mod key_bitmap;
+#[cfg(feature = "proto")]
+mod key_filter;
+#[cfg(feature = "proto")]
+mod key_publisher;
+#[cfg(feature = "proto")]
+mod key_set;
 mod keys;
 mod memory;
 mod metrics;
@@ -42,9 +50,14 @@ mod stream;
 mod translation;
 
 #[cfg(feature = "proto")]
+pub use across_stages::{FiltersAcrossStages, StageRole};
+#[cfg(feature = "proto")]
 pub use codec::WorkaheadCodec;
+#[cfg(feature = "proto")]
+pub use key_set::{KeyExchange, KeyExchangeExtension, KeyScope, KeySet};
 pub use node::WorkaheadJoinExec;
 pub use options::WorkaheadOptions;
+pub use plan::with_inputs;
 pub use rule::{WorkaheadJoins, insert_rules};
 pub use sideways::SidewaysFilters;
 pub use sort_merge::HashInsteadOfSortMerge;

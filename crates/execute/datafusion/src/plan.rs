@@ -13,8 +13,11 @@ pub(crate) fn as_hash_join(plan: Arc<dyn ExecutionPlan>) -> Option<Arc<HashJoinE
     (plan as Arc<dyn Any + Send + Sync>).downcast().ok()
 }
 
-/// The same node over other inputs.
-pub(crate) fn with_inputs(
+/// The same node over other inputs, with what follows from them computed anew.
+///
+/// # Errors
+/// When the node refuses them.
+pub fn with_inputs(
     plan: Arc<dyn ExecutionPlan>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {

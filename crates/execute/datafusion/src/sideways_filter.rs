@@ -120,17 +120,9 @@ impl ExecutionPlan for SidewaysFilterExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let batch_rows = context.session_config().batch_size();
-        let coalescer = BatchCoalescer::new(self.schema(), batch_rows);
-        Ok(Box::pin(FilteredStream {
-            input: self.input.execute(partition, context)?,
-            filter: Arc::clone(&self.filter),
-            coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
-            untested: 0,
-            untested_next: UNTESTED_BATCHES,
-            ended: false,
-            baseline: BaselineMetrics::new(&self.metrics, partition),
-            dropped: MetricBuilder::new(&self.metrics).counter("dropped_rows", partition),
-        }))
+        let input = self.input.execute(partition, context)?;
+        let metrics = FilterMetrics::new(&self.metrics, partition);
+        Ok(Box::pin(FilteredStream::new(input, Arc::clone(&self.filter), batch_rows, metrics)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -168,8 +160,23 @@ fn decisive(filter: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     Ok(if is_of_one && keys.is::<InBitmapExpr>() { keys } else { current })
 }
 
+/// What a filter counts.
+pub(crate) struct FilterMetrics {
+    baseline: BaselineMetrics,
+    dropped: Count,
+}
+
+impl FilterMetrics {
+    pub(crate) fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        Self {
+            baseline: BaselineMetrics::new(metrics, partition),
+            dropped: MetricBuilder::new(metrics).counter("dropped_rows", partition),
+        }
+    }
+}
+
 /// The rows that pass.
-struct FilteredStream {
+pub(crate) struct FilteredStream {
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
     /// Joins the few rows of many batches.
@@ -179,11 +186,28 @@ struct FilteredStream {
     /// And as many after the next one that exceeds the limit.
     untested_next: usize,
     ended: bool,
-    baseline: BaselineMetrics,
-    dropped: Count,
+    metrics: FilterMetrics,
 }
 
 impl FilteredStream {
+    pub(crate) fn new(
+        input: SendableRecordBatchStream,
+        filter: Arc<dyn PhysicalExpr>,
+        batch_rows: usize,
+        metrics: FilterMetrics,
+    ) -> Self {
+        let coalescer = BatchCoalescer::new(input.schema(), batch_rows);
+        Self {
+            input,
+            filter,
+            coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
+            untested: 0,
+            untested_next: UNTESTED_BATCHES,
+            ended: false,
+            metrics,
+        }
+    }
+
     /// Filters a batch into the coalescer, or returns it to be handed on unchanged.
     fn process(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         if self.untested > 0 {
@@ -195,7 +219,7 @@ impl FilteredStream {
             ColumnarValue::Array(found) => self.filter_rows(batch, found.as_boolean()),
             ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))) => self.pass_all(batch),
             ColumnarValue::Scalar(_) => {
-                self.dropped.add(rows);
+                self.metrics.dropped.add(rows);
                 Ok(None)
             }
         }
@@ -213,7 +237,7 @@ impl FilteredStream {
             return self.pass_all(batch);
         }
         self.untested_next = UNTESTED_BATCHES;
-        self.dropped.add(rows - passed);
+        self.metrics.dropped.add(rows - passed);
         if passed > 0 {
             self.coalescer.push_batch_with_filter(batch, found)?;
         }
@@ -229,7 +253,7 @@ impl FilteredStream {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
-        let time = self.baseline.elapsed_compute().clone();
+        let time = self.metrics.baseline.elapsed_compute().clone();
         loop {
             if let Some(batch) = self.coalescer.next_completed_batch() {
                 return Poll::Ready(Some(Ok(batch)));
@@ -256,7 +280,7 @@ impl Stream for FilteredStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let poll = self.poll(context);
-        self.baseline.record_poll(poll)
+        self.metrics.baseline.record_poll(poll)
     }
 }
 

@@ -1,17 +1,60 @@
 //! Workahead's rules among those of a session.
 
+use datafusion::common::config::OptimizerOptions;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use workahead_datafusion::{WorkaheadOptions, insert_rules};
 
+/// Build sides up to this many bytes are read into one table, by all threads, rather than
+/// exchanged between them with their probe sides.
+const SHARED_BUILD_BYTES: usize = 64 << 20;
+/// Where a planner knows rows only: their least bytes.
+const SHARED_ROW_BYTES: usize = 64;
+
 /// Lets a session do its hash joins with Workahead.
+///
+/// It raises `datafusion.optimizer.hash_join_single_partition_threshold`, and the same in rows,
+/// where they are DataFusion's defaults: our tables are built and probed by all threads, so an
+/// exchange of both sides gains nothing while the build side is small.
 #[must_use]
 pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_default();
     if config.options().extensions.get::<WorkaheadOptions>().is_none() {
         config.options_mut().extensions.insert(WorkaheadOptions::default());
     }
+    let (optimizer, default) = (&mut config.options_mut().optimizer, OptimizerOptions::default());
+    let bytes = &mut optimizer.hash_join_single_partition_threshold;
+    if *bytes == default.hash_join_single_partition_threshold {
+        *bytes = SHARED_BUILD_BYTES;
+    }
+    let rows = &mut optimizer.hash_join_single_partition_threshold_rows;
+    if *rows == default.hash_join_single_partition_threshold_rows {
+        *rows = SHARED_BUILD_BYTES / SHARED_ROW_BYTES;
+    }
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
     insert_rules(rules);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionConfig;
+
+    use super::*;
+
+    #[test]
+    fn thresholds_that_somebody_set_stay() {
+        let optimizer = |config| {
+            let state = install(SessionStateBuilder::new().with_config(config)).build();
+            let optimizer = &state.config_options().optimizer;
+            let bytes = optimizer.hash_join_single_partition_threshold;
+            (bytes, optimizer.hash_join_single_partition_threshold_rows)
+        };
+        let ours = (SHARED_BUILD_BYTES, SHARED_BUILD_BYTES / SHARED_ROW_BYTES);
+        assert_eq!(optimizer(SessionConfig::new()), ours);
+        let mut config = SessionConfig::new();
+        config.options_mut().optimizer.hash_join_single_partition_threshold = 5;
+        config.options_mut().optimizer.hash_join_single_partition_threshold_rows = 0;
+        assert_eq!(optimizer(config), (5, 0));
+    }
 }

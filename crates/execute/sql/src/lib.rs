@@ -17,9 +17,11 @@
 
 mod install;
 pub mod output;
+mod peak_pool;
 pub mod session;
 
 pub use install::install;
+pub use peak_pool::PeakPool;
 
 /// The page's example is compiled and run.
 #[cfg(doctest)]

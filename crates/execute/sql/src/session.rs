@@ -19,6 +19,7 @@
 mod answer;
 mod batches;
 mod error;
+mod files;
 mod tables;
 mod workers;
 
@@ -126,6 +127,7 @@ pub struct Session {
     context: SessionContext,
     workers: Arc<Workers>,
     timeout: Option<Duration>,
+    has_files: bool,
 }
 
 impl Session {
@@ -154,13 +156,20 @@ impl Session {
     /// When threads can't be started.
     pub fn over(context: SessionContext, threads: NonZero<usize>) -> Result<Self, SessionError> {
         let workers = Arc::new(Workers::start(threads)?);
-        Ok(Self { context, workers, timeout: None })
+        Ok(Self { context, workers, timeout: None, has_files: true })
     }
 
     /// Cancels statements that take longer than this.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// Refuses statements that read or write files which they name: `COPY`, `CREATE EXTERNAL TABLE`
+    /// and the directory for spill files.
+    #[must_use]
+    pub fn without_files(self) -> Self {
+        Self { has_files: false, ..self }
     }
 
     /// Registers a file as a table: Parquet, CSV, JSON lines or Arrow IPC, by its extension, or a
@@ -246,6 +255,9 @@ impl Session {
     pub fn plan(&self, statement: &Statement) -> Result<PlannedStatement, SessionError> {
         let planning = async {
             let plan = self.context.state().statement_to_plan(statement.0.clone()).await?;
+            if !self.has_files {
+                files::refuse(&plan)?;
+            }
             let frame = self.context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))

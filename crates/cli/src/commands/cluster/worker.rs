@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use workahead_cluster::{Client, ClusterUrl, Token, WorkerOptions};
+use indicatif::HumanBytes;
+use serde_json::json;
+use workahead_cluster::{Client, ClusterUrl, Token, WorkerOptions, WorkerStatus};
 use workahead_machine::{CpuSet, Machine, pin};
 
 use crate::errors::WrongUse;
@@ -157,17 +159,33 @@ pub(crate) struct StatusArgs {
 pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
     let workers = Client::status(&cluster_url(&args.url)?, args.dead_after.duration())?;
     if args.json {
-        let rows = workers.iter().map(|worker| {
-            serde_json::json!({ "address": worker.address.to_string(), "threads": worker.threads })
-        });
-        let rows: Vec<_> = rows.collect();
-        return output::text(&serde_json::to_string_pretty(
-            &serde_json::json!({ "workers": rows }),
-        )?);
+        let row = |worker: &WorkerStatus| {
+            let WorkerStatus { address, state } = worker;
+            json!({
+                "address": address.to_string(),
+                "threads": state.map(|state| state.threads),
+                "tasks": state.map(|state| state.tasks),
+                "memory_reserved_bytes": state.map(|state| state.reserved_bytes),
+                "memory_peak_bytes": state.map(|state| state.peak_bytes),
+                "memory_limit_bytes": state.map(|state| state.limit_bytes),
+                "spilled_bytes": state.map(|state| state.spilled_bytes),
+            })
+        };
+        let rows: Vec<_> = workers.iter().map(row).collect();
+        return output::json(&json!({ "workers": rows }));
     }
-    let line = |worker: &workahead_cluster::WorkerStatus| match worker.threads {
-        Some(threads) => format!("{}  {threads} threads", worker.address),
-        None => format!("{}  does not answer", worker.address),
+    let line = |worker: &WorkerStatus| {
+        let Some(state) = worker.state else {
+            return format!("{}  does not answer", worker.address);
+        };
+        let [reserved, limit, peak, spilled] =
+            [state.reserved_bytes, state.limit_bytes, state.peak_bytes, state.spilled_bytes]
+                .map(HumanBytes);
+        format!(
+            "{}  {} threads, {} tasks, {reserved} of {limit} reserved (at most {peak} so far), \
+             {spilled} spilled",
+            worker.address, state.threads, state.tasks
+        )
     };
     output::text(&workers.iter().map(line).collect::<Vec<_>>().join("\n"))
 }

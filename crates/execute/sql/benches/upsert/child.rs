@@ -14,9 +14,9 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use workahead_machine::clock::process_cpu_s;
+use workahead_sql::PeakPool;
 
 use crate::Arm;
-use crate::pool::PeakPool;
 use crate::resident_memory::weighed;
 use crate::tables::{PARTITIONS, Shape};
 

@@ -16,7 +16,6 @@ mod child;
 #[allow(dead_code)]
 #[path = "../../../walks/benches/measure/mod.rs"]
 mod measure;
-mod pool;
 #[allow(dead_code)]
 #[path = "../../../walks/tests/resident/mod.rs"]
 mod resident_memory;

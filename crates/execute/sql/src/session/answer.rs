@@ -47,6 +47,8 @@ pub struct Joins {
     pub spill_files: usize,
     /// Bytes of these files.
     pub spilled_bytes: usize,
+    /// Bytes that the processes of a cluster sent each other, as the cluster's client counts them.
+    pub exchanged_bytes: usize,
 }
 
 impl Answer {

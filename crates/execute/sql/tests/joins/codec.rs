@@ -5,6 +5,9 @@ use datafusion::prelude::SessionConfig;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
+use datafusion_proto::physical_plan::AsExecutionPlan;
+use datafusion_proto::protobuf::physical_plan_node::PhysicalPlanType;
+use datafusion_proto::protobuf::{PhysicalExtensionNode, PhysicalPlanNode};
 use workahead_datafusion::WorkaheadCodec;
 
 use crate::{count, partitioned, plan, register_sides, rows, session};
@@ -79,4 +82,22 @@ async fn without_the_codec_the_error_names_the_node() {
     let plan = plan(&context, QUERIES[0]).await;
     let error = datafusion_proto::bytes::physical_plan_to_bytes(plan).unwrap_err().to_string();
     assert!(error.contains("WorkaheadJoinExec"), "{error}");
+}
+
+#[test]
+fn a_join_in_the_bytes_of_a_join_is_refused() {
+    let mut node = PhysicalPlanNode { physical_plan_type: None };
+    // As deep as no stack.
+    for _ in 0..3000 {
+        let mut bytes = b"\xffworkahead join 2\nauto planned\n".to_vec();
+        node.try_encode(&mut bytes).unwrap();
+        let inner = PhysicalExtensionNode { node: bytes, inputs: Vec::new() };
+        node.physical_plan_type = Some(PhysicalPlanType::Extension(inner));
+    }
+    let mut bytes = Vec::new();
+    node.try_encode(&mut bytes).unwrap();
+    let task = session(true, SessionConfig::new()).task_ctx();
+    let codec = WorkaheadCodec::default();
+    let refused = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec);
+    assert!(refused.unwrap_err().to_string().contains("hold another node"));
 }

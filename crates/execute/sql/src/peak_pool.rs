@@ -4,24 +4,28 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::common::Result;
+use datafusion::error::Result;
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// Another pool, and its peak.
+/// Another pool, and the most that was reserved of it at once.
 #[derive(Debug)]
-pub(crate) struct PeakPool {
+pub struct PeakPool {
     inner: Arc<dyn MemoryPool>,
     peak: AtomicUsize,
 }
 
 impl PeakPool {
-    pub(crate) fn of(inner: Arc<dyn MemoryPool>) -> Arc<Self> {
+    /// Around a pool of which nothing is reserved yet.
+    #[must_use]
+    pub fn of(inner: Arc<dyn MemoryPool>) -> Arc<Self> {
         Arc::new(Self { inner, peak: AtomicUsize::new(0) })
     }
 
-    pub(crate) fn peak_bytes(&self) -> usize {
+    /// The most bytes so far.
+    #[must_use]
+    pub fn peak_bytes(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }
 
