@@ -25,6 +25,11 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// Whether a stop was requested.
+pub(crate) fn is_requested() -> bool {
+    STOP_REQUESTED.load(Ordering::Relaxed)
+}
+
 /// Starts listening. Returns the flag to check between pieces of work.
 pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {

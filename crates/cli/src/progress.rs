@@ -44,6 +44,18 @@ pub(crate) fn samples(total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style(template))
 }
 
+/// The time since a start, and a text; none without a terminal.
+#[cfg(feature = "cluster")]
+pub(crate) fn spinner() -> Option<ProgressBar> {
+    const TICK: std::time::Duration = std::time::Duration::from_millis(100);
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::no_length().with_style(style("{spinner} [{elapsed}] {wide_msg}"));
+    bar.enable_steady_tick(TICK);
+    Some(bar)
+}
+
 /// Steps of the bar of a measurement.
 const MEASURING_STEPS: f64 = 1000.0;
 

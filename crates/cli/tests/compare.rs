@@ -3,6 +3,7 @@
 mod process;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use process::{Place, text};
 use workahead_study::testing::{self, Mock};
@@ -57,6 +58,27 @@ fn before_and_after_cell_by_cell() {
     let page = fs::read_to_string(place.path("after/compare.html")).unwrap();
     for word in ["Before and after: Demo", "Other differences", "<svg", "compare.csv"] {
         assert!(page.contains(word), "{word} is not on the page");
+    }
+}
+
+/// A result that was unpacked from somebody else's archive: its links lead to files of the user.
+#[test]
+fn pages_are_not_written_through_links_of_a_result() {
+    let place = two(STUDY);
+    fs::write(place.path("victim"), "precious").unwrap();
+    let links = ["compare.html", "report.html", "findings.json", "observations.parquet"];
+    for name in links {
+        let link = place.path("after").join(name);
+        let _ = fs::remove_file(&link);
+        symlink("../victim", link).unwrap();
+    }
+    for command in [&["study", "compare", "before", "after"][..], &["study", "report", "after"]] {
+        let output = place.run(command);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert_eq!(fs::read_to_string(place.path("victim")).unwrap(), "precious");
+    for name in links {
+        assert!(fs::symlink_metadata(place.path("after").join(name)).unwrap().is_file(), "{name}");
     }
 }
 

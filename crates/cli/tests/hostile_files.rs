@@ -308,3 +308,44 @@ fn keys_without_a_byte_are_equal() {
     let files = ["--left", "empty.arrow", "--right", "empty.arrow", "--on", "id"];
     assert_eq!(place.json(&[&["join"][..], &files].concat())["rows"], 4);
 }
+
+/// A study of SQL, by what its workload names.
+fn study(names: &str) -> String {
+    format!(
+        "title = 't'\nquestion = 'q'\nengine = 'duckdb'\n[workload]\nworkload = 'sql'\n{names}\n"
+    )
+}
+
+#[test]
+fn what_is_not_a_regular_file_is_read_by_nobody() {
+    let place = place();
+    assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    for path in ["/dev/zero", "pipe"] {
+        fs::write(place.path("s.toml"), study(&format!("file = '{path}'"))).unwrap();
+        let run = ["study", "run", "s.toml", "--no-limits", "--out", "out", "--data-dir", "data"];
+        assert_eq!(ends_well(&place, &run, path), Some(1), "{path}");
+        let said = place.fails(&[&run[..], &["--force"]].concat(), 1);
+        assert!(said.contains("it is not a regular file"), "{said}");
+    }
+    // The same of a result that somebody sent.
+    for name in ["run.json", "observations.jsonl"] {
+        let result = place.path(name).with_extension("result");
+        fs::create_dir(&result).unwrap();
+        symlink("/dev/zero", result.join(name)).unwrap();
+        let report = ["study", "report", result.to_str().unwrap()];
+        ends_well(&place, &report, name);
+    }
+    symlink("/dev/zero", place.path("zero.toml")).unwrap();
+    assert_eq!(ends_well(&place, &["study", "plan", "zero.toml"], "a study"), Some(1));
+}
+
+#[test]
+fn a_study_of_very_many_cells_takes_no_memory() {
+    let place = place();
+    let axes: String = (0..64).map(|axis| format!("a{axis} = [1, 2]\n")).collect();
+    fs::write(place.path("s.toml"), format!("{}[axes]\n{axes}", study("sql = 'select 1'")))
+        .unwrap();
+    assert_eq!(ends_well(&place, &["study", "plan", "s.toml"], "cells"), Some(1));
+    let said = place.fails(&["study", "plan", "s.toml"], 1);
+    assert!(said.contains("cells are more than 100000"), "{said}");
+}

@@ -77,7 +77,7 @@ fn wrong_names_are_wrong_use() {
 }
 
 #[test]
-fn results_that_are_there_are_taken_and_every_row_has_one_word() {
+fn results_that_are_there_are_taken_and_every_row_has_two_words() {
     let place = Place::new();
     taken(&place.path("out"));
     let told = place.json(&["reproduce", "hassanein", "--out", "out"]);
@@ -85,11 +85,12 @@ fn results_that_are_there_are_taken_and_every_row_has_one_word() {
     assert!(studies.iter().all(|study| study["state"] == "taken"), "{studies:?}");
     let rows = told["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 24);
-    let word = |name: &str| rows.iter().find(|row| row["row"] == name).unwrap()["word"].clone();
-    assert_eq!(word("E0.4"), "agrees");
-    assert_eq!(word("E0.14"), "disagrees");
+    let said = |name: &str| rows.iter().find(|row| row["row"] == name).unwrap()["measured"].clone();
+    assert_eq!(said("E0.4")["direction"], "agrees");
+    assert_eq!(said("E0.4")["size"], "within 10 %");
+    assert_eq!(said("E0.14")["direction"], "disagrees");
     let others = rows.iter().filter(|row| row["row"] != "E0.4" && row["row"] != "E0.14");
-    assert!(others.into_iter().all(|row| row["word"] == "cannot_be_said_here"));
+    assert!(others.into_iter().all(|row| row["measured"]["direction"] == "cannot_be_said_here"));
     let page = fs::read_to_string(place.path("out/reproduce.html")).unwrap();
     assert!(page.contains("speedup/report.html") && page.contains("nothing to judge it by"));
     assert!(page.contains("Why, perhaps: a larger cache") && !page.contains("disagrees alone"));

@@ -119,7 +119,7 @@ fn a_result_is_reported_again_from_its_directory_alone() {
     assert_eq!(facts["findings"][0]["is_baseline"], true);
     let ratio = facts["findings"][1]["ratio"]["ratio"].as_f64().unwrap();
     assert!((ratio / 2.0 - 1.0).abs() < 0.03, "{ratio}");
-    assert_eq!(facts["verdicts"][0]["word"], "agrees");
+    assert_eq!(facts["verdicts"][0]["direction"], "agrees");
     for file in ["report", "parquet"] {
         let path = dir.path().join(facts[file].as_str().unwrap());
         assert!(fs::metadata(&path).unwrap().len() > 0, "{}", path.display());

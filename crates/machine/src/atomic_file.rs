@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Ends every temporary name.
 pub const SUFFIX: &str = ".workahead-tmp";
 
+const ROOT: u32 = 0;
+
 /// As many links as the system follows (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
@@ -42,10 +44,7 @@ impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<Self> {
         let target = follow(path)?;
         match fs::symlink_metadata(&target) {
-            Ok(about) if about.is_dir() => {
-                Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory: name a file"))
-            }
-            Ok(about) if !about.is_file() => {
+            Ok(about) if !about.is_file() && !about.is_dir() => {
                 trust(&target)?;
                 let file = OpenOptions::new().write(true).open(&target)?;
                 Ok(Self { file, temporary: None, target })
@@ -54,10 +53,29 @@ impl AtomicFile {
         }
     }
 
+    /// Starts a file of a directory whose content may be somebody else's, such as a result that was
+    /// unpacked: a link, a device or a pipe of that name is replaced, and nothing that it leads to
+    /// is written to.
+    ///
+    /// # Errors
+    /// When it is a directory, or the directory can't be written to.
+    pub fn create_in(directory: &Path, name: &str) -> io::Result<Self> {
+        Self::beside(directory.join(name))
+    }
+
     fn beside(target: PathBuf) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = target.file_name();
         let name = name.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "it has no name"))?;
+        // Nobody reads of the new one, while it is written, who could not read the old one.
+        let mode = match fs::symlink_metadata(&target) {
+            Ok(before) if before.is_dir() => {
+                let says = "it is a directory: name a file";
+                return Err(io::Error::new(ErrorKind::IsADirectory, says));
+            }
+            Ok(before) if before.is_file() => before.mode() & 0o666 | 0o600,
+            _ => 0o666,
+        };
         sweep(&target, name);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +83,8 @@ impl AtomicFile {
             temporary.push(format!("{}-{number}{SUFFIX}", std::process::id()));
             let temporary = target.with_file_name(temporary);
             // Fails for a link too (open(2), O_EXCL).
-            let opened = OpenOptions::new().write(true).create_new(true).open(&temporary);
+            let opened =
+                OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary);
             let file = match opened {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
@@ -80,6 +99,11 @@ impl AtomicFile {
                 return Ok(created);
             }
         }
+    }
+
+    fn fill(self, bytes: &[u8]) -> io::Result<()> {
+        (&self).write_all(bytes)?;
+        self.publish()
     }
 
     /// The file to write to.
@@ -136,9 +160,15 @@ fn permissions(before: &fs::Metadata, new: &fs::Metadata) -> Permissions {
 /// # Errors
 /// As [`AtomicFile::create`] and [`AtomicFile::publish`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = AtomicFile::create(path)?;
-    (&file).write_all(bytes)?;
-    file.publish()
+    AtomicFile::create(path)?.fill(bytes)
+}
+
+/// Writes a file of a directory whole.
+///
+/// # Errors
+/// As [`AtomicFile::create_in`] and [`AtomicFile::publish`].
+pub fn write_in(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    AtomicFile::create_in(directory, name)?.fill(bytes)
 }
 
 /// `.NAME.`
@@ -162,7 +192,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
 
 /// The system's own rule, which it applies where it follows a link itself (proc(5),
 /// `protected_symlinks`): in a directory that all may write to, only one's own and the directory's
-/// owner's.
+/// owner's. Root follows no other user's anywhere: it would overwrite what they can't.
 fn trust(link: &Path) -> io::Result<()> {
     const STICKY_AND_OPEN: u32 = 0o1002;
     let directory = match link.parent() {
@@ -171,11 +201,13 @@ fn trust(link: &Path) -> io::Result<()> {
     };
     let (directory, link) = (fs::metadata(directory)?, fs::symlink_metadata(link)?);
     let open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
-    if open && ![own_user(), directory.uid()].contains(&link.uid()) {
-        let says = "it is another user's link or pipe in a directory that all may write to";
-        return Err(io::Error::new(ErrorKind::PermissionDenied, says));
-    }
-    Ok(())
+    let theirs = open && ![own_user(), directory.uid()].contains(&link.uid());
+    let says = match (theirs, own_user() == ROOT && link.uid() != ROOT) {
+        (false, false) => return Ok(()),
+        (true, _) => "it is another user's link or pipe in a directory that all may write to",
+        (false, true) => "it is another user's link or pipe, which root does not write through",
+    };
+    Err(io::Error::new(ErrorKind::PermissionDenied, says))
 }
 
 /// The user whose rights this process has.
@@ -276,6 +308,34 @@ mod tests {
     }
 
     #[test]
+    fn what_replaces_a_private_file_is_private_from_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("a");
+        fs::write(&target, "old").unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(0o600)).unwrap();
+        let file = AtomicFile::create(&target).unwrap();
+        assert_eq!(file.file().metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn root_writes_through_no_link_of_another_user() {
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let theirs = directory.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        let link = theirs.join("link");
+        symlink(&victim, &link).unwrap();
+        // Only root can give them away.
+        if std::os::unix::fs::lchown(&link, Some(65_534), None).is_ok() {
+            std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
+            let says = write_whole(&link, b"new").unwrap_err().to_string();
+            assert!(says.contains("another user's link"), "{says}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
+    }
+
+    #[test]
     fn impossible_targets_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         assert!(AtomicFile::create(directory.path()).is_err());
@@ -300,6 +360,24 @@ mod tests {
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         }
         assert_eq!(names(&there), ["file"]);
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_of_an_unpacked_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        symlink("victim", at("link")).unwrap();
+        symlink("new", at("dangling")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for name in ["link", "dangling", "pipe"] {
+            write_in(directory.path(), name, b"whole").unwrap();
+            assert!(fs::symlink_metadata(at(name)).unwrap().is_file(), "{name}");
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), "whole");
+        }
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "precious");
+        assert_eq!(names(directory.path()), ["dangling", "link", "pipe", "victim"]);
+        assert!(write_in(&at(""), "", b"").is_err());
     }
 
     #[test]

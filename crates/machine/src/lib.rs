@@ -20,6 +20,7 @@ pub mod pages;
 pub mod pin;
 pub mod private_directory;
 pub mod process;
+pub mod regular_file;
 pub mod scheduling;
 mod sysroot;
 pub mod tlb;

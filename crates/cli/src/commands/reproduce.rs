@@ -202,7 +202,7 @@ fn finish(
         move |source| StudyError::Write { path, source }
     };
     std::fs::create_dir_all(out).map_err(source(out))?;
-    file::write_whole(&page, reproduction.html()?.as_bytes())?;
+    file::write_in(out, PAGE, reproduction.html()?.as_bytes())?;
     match args.json {
         true => output::json(&reproduction)?,
         false => output::text(&render::text(&reproduction, &page))?,

@@ -4,8 +4,9 @@
 //! yet: it is skipped. The file is locked as long as its process lives (flock(2): a killed process
 //! holds no lock), and emptied, not removed, so that nobody locks a file that has no name any more.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +36,13 @@ impl Journal {
         let no_place = |error: io::Error| {
             Unsupported(format!("no journal of settings in /{DIRECTORY}: {}", explained(&error)))
         };
-        std::fs::create_dir_all(root.path(DIRECTORY)).map_err(no_place)?;
+        // Whatever the umask: its entries are the settings that the next run changes.
+        let mut directory = DirBuilder::new();
+        let made = directory.recursive(true).mode(0o755).create(root.path(DIRECTORY));
+        made.map_err(no_place)?;
         let path = root.path(FILE);
         let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o644);
         let mut file = options.open(path).map_err(no_place)?;
         match file.try_lock() {
             Ok(()) => {}

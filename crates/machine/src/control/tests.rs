@@ -99,6 +99,17 @@ fn a_killed_run_is_put_back_by_the_next_command() {
 }
 
 #[test]
+fn nobody_else_writes_to_the_journal() {
+    use std::os::unix::fs::PermissionsExt;
+    let (directory, root) = server();
+    let _controls = Controls::take(&root).unwrap();
+    for name in ["run/workahead", "run/workahead/settings.journal"] {
+        let mode = fs::metadata(directory.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{name}: {mode:o}");
+    }
+}
+
+#[test]
 fn killed_at_any_byte_of_the_journal() {
     let (directory, root) = server();
     let (mut controls, _) = Controls::take(&root).unwrap();

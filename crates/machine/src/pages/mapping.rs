@@ -64,7 +64,10 @@ impl Mapping {
         // (a kernel without huge pages): the memory is then ordinary, and still correct.
         let start = unsafe {
             let start = raw.byte_add(skip);
-            libc::madvise(start.as_ptr(), rounded, advice);
+            // Miri knows mappings but no advice.
+            if !cfg!(miri) {
+                libc::madvise(start.as_ptr(), rounded, advice);
+            }
             start.cast()
         };
         Ok(Self { raw, raw_bytes, start, bytes: rounded, pages })

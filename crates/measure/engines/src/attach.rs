@@ -122,12 +122,18 @@ impl Target {
 
     /// Connects for texts of ours: settings, and what the server says of itself.
     pub(crate) fn connect_unguarded(&self) -> Result<Box<dyn Connection>, SessionError> {
-        fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
-            Box::new(connection)
-        }
         let opened = match self.software {
             Software::Postgres => postgres::Connection::open(&self.address).map(boxed),
             Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
+        };
+        opened.map_err(|error| advise(error, &self.address))
+    }
+
+    /// The same, with a time limit for the login and all that follows.
+    pub(crate) fn connect_briefly(&self) -> Result<Box<dyn Connection>, SessionError> {
+        let opened = match self.software {
+            Software::Postgres => postgres::Connection::open_briefly(&self.address).map(boxed),
+            Software::MariaDb => mariadb::Connection::open_briefly(&self.address).map(boxed),
         };
         opened.map_err(|error| advise(error, &self.address))
     }
@@ -145,6 +151,15 @@ impl Target {
     pub fn read_only_role(&self) -> String {
         role::read_only(self)
     }
+}
+
+fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
+    Box::new(connection)
+}
+
+/// A plain query of built-in functions that only compute, written anew; see [`query`].
+pub(crate) fn check_query(text: &str, dialect: Dialect) -> Result<String, String> {
+    query::check(text, dialect)
 }
 
 /// Adds the remedy to a refusal.

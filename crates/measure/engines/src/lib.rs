@@ -19,6 +19,7 @@
 
 pub mod address;
 pub mod attach;
+mod bounded_texts;
 pub mod collector;
 pub mod configuration;
 pub mod connector;

@@ -57,6 +57,8 @@ pub const SOCKET: &str = "mariadb.sock";
 pub const PORT: u16 = 3306;
 /// The superuser of a private server.
 pub const USER: &str = "root";
+/// The user of studies' clients: with all rights to their database, and none to files.
+pub(crate) const CLIENT: &str = "workahead_client";
 
 /// A private server; dropping it stops it.
 #[derive(Debug)]
@@ -141,6 +143,23 @@ impl Server {
     /// A database of it as a target of clients.
     pub fn target(&self, database: &str) -> Target {
         Target::ours(Software::MariaDb, self.address(database))
+    }
+
+    /// Lets a study's clients into a database: they are no superusers.
+    pub(crate) fn admit(&self, database: &str) -> Result<(), Error> {
+        let name = identifier(database);
+        let admit = || -> Result<(), SessionError> {
+            let mut connection = self.connect("")?;
+            connection.run(&format!("CREATE USER IF NOT EXISTS {CLIENT}@localhost"))?;
+            connection.run(&format!("GRANT ALL PRIVILEGES ON {name}.* TO {CLIENT}@localhost"))
+        };
+        admit().map_err(|error| Error::session("let clients in", error))
+    }
+
+    /// A database of it as a target of a study's clients, who have to be [admitted](Self::admit).
+    pub(crate) fn client(&self, database: &str) -> Target {
+        let address = Address { user: CLIENT.to_owned(), ..self.address(database) };
+        Target::ours(Software::MariaDb, address)
     }
 
     /// Connects to a database.
@@ -306,6 +325,9 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
             ("skip_networking", "1".to_owned()),
             ("skip_name_resolve", "1".to_owned()),
             ("skip_log_bin", "1".to_owned()),
+            // Users with the right to files have it here only.
+            ("secure_file_priv", path(home.temporary())),
+            ("symbolic_links", "0".to_owned()),
             ("character_set_server", "utf8mb4".to_owned()),
             ("max_connections", "200".to_owned()),
         ]

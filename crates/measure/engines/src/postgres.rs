@@ -71,6 +71,9 @@ pub fn socket_name(port: u16) -> String {
 
 /// The superuser of a private server.
 pub const USER: &str = "workahead";
+/// The owner of its databases, and the user of studies' clients: no statement of theirs runs
+/// programs, or touches files other than the server's own.
+pub(crate) const CLIENT: &str = "workahead_client";
 /// The database that always exists and stays empty.
 const MAINTENANCE: &str = "postgres";
 
@@ -103,7 +106,19 @@ impl Server {
         initialise(&home, &program, stop)?;
         let port = port(&options.settings)?;
         let process = launch(&home, &program, options, stop)?;
-        Ok(Server { process, home, program, port })
+        let server = Server { process, home, program, port };
+        server.admit().map_err(|error| Error::session("let clients in", error))?;
+        Ok(server)
+    }
+
+    /// Makes the clients' role, which the data keeps.
+    fn admit(&self) -> Result<(), SessionError> {
+        let mut connection = self.connect(MAINTENANCE)?;
+        let known = format!("SELECT rolname::text FROM pg_roles WHERE rolname = '{CLIENT}'");
+        match connection.texts(&known)?.is_empty() {
+            true => connection.run(&format!("CREATE ROLE {CLIENT} LOGIN")),
+            false => Ok(()),
+        }
     }
 
     /// Stops it and starts it again with other settings and CPUs, on the same data.
@@ -171,6 +186,12 @@ impl Server {
         Target::ours(Software::Postgres, self.address(database))
     }
 
+    /// A database of it as a target of a study's clients, who are no superusers.
+    pub(crate) fn client(&self, database: &str) -> Target {
+        let address = Address { user: CLIENT.to_owned(), ..self.address(database) };
+        Target::ours(Software::Postgres, address)
+    }
+
     /// Connects to a database.
     ///
     /// # Errors
@@ -211,8 +232,9 @@ impl Server {
         drop(clients);
         // Files are copied as they are. The other way, through the log of changes, is for small
         // templates only: it writes everything twice.
-        connection
-            .run(&format!("CREATE DATABASE {name} TEMPLATE {template_name} STRATEGY FILE_COPY"))
+        connection.run(&format!(
+            "CREATE DATABASE {name} OWNER {CLIENT} TEMPLATE {template_name} STRATEGY FILE_COPY"
+        ))
     }
 }
 

@@ -65,6 +65,7 @@ mod mariadb;
 mod postgres;
 mod private;
 mod sample;
+mod settings;
 mod statistics;
 mod trial;
 mod work;

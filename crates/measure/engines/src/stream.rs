@@ -8,7 +8,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ use workahead_workloads::session::SessionError;
 use crate::address::{Address, Place};
 use crate::tls;
 
-/// How long a server may take to answer during login.
+/// How long a server may take for a login, and the queries directly after it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Room for the answers of short statements; longer pieces make it grow.
 const ROOM_BYTES: usize = 32 << 10;
@@ -26,8 +26,8 @@ const ROOM_BYTES: usize = 32 << 10;
 /// How long an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// During login, with a time limit.
-    Short,
+    /// Until a time limit, for all answers together: one that keeps talking is as slow.
+    Until(Instant),
     /// For statements, without a limit.
     Endless,
 }
@@ -104,7 +104,7 @@ impl Stream {
         Ok(Stream {
             socket,
             tls: None,
-            patience: Patience::Short,
+            patience: Patience::Until(Instant::now() + ANSWER_LIMIT),
             incoming: vec![0; ROOM_BYTES],
             unread: 0..0,
         })
@@ -256,18 +256,25 @@ impl Stream {
     /// threads for every statement, before the server has begun with it. `poll` sleeps through
     /// them.
     fn wait(&self) -> Result<bool, SessionError> {
+        let late = || SessionError::Gone(format!("no answer for {} s", ANSWER_LIMIT.as_secs()));
         let limit = match (self.patience, &self.socket) {
-            (Patience::Short, _) => Some(ANSWER_LIMIT),
+            (Patience::Until(end), _) => {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(late());
+                }
+                Some(left)
+            }
             (Patience::Endless, Socket::Unix(_)) => None,
             (Patience::Endless, Socket::Tcp(_)) => return Ok(true),
         };
-        let limit = limit.map(|limit| Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: 0 });
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        });
         let socket = self.socket.as_fd();
         match poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], limit.as_ref()) {
-            Ok(0) => {
-                let limit_s = ANSWER_LIMIT.as_secs();
-                Err(SessionError::Gone(format!("no answer for {limit_s} s")))
-            }
+            Ok(0) => Err(late()),
             Ok(_) => Ok(true),
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(gone(&error.into())),

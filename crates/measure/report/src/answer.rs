@@ -9,6 +9,7 @@ use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
 use workahead_study::results::Finding;
 use workahead_study::statistics::Shown;
+use workahead_study::verdict;
 
 use crate::view::{View, ratio_words};
 use crate::{number, words};
@@ -49,6 +50,25 @@ const NOTHING: &str = "Nothing has been measured yet.";
 type Compared<'a> = (&'a Cell, &'a Finding, f64);
 
 pub(crate) fn answer(view: &View<'_>) -> Answer {
+    let mut answer = found(view);
+    if let Some(why) = unanswerable(view) {
+        let found = format!("Found instead: {}", answer.sentence);
+        answer.sentence = format!("This machine can’t answer the question: {why}. {found}");
+    }
+    answer
+}
+
+/// Why the machine can't answer, where each of the paper's claims lacks something, or the study.
+fn unanswerable(view: &View<'_>) -> Option<String> {
+    let (spec, host) = (&view.results.spec, &view.results.record.host);
+    verdict::missing(&spec.needs, host).or_else(|| {
+        let missing = spec.paper.iter().map(|claim| verdict::missing(&claim.needs, host));
+        missing.reduce(|one, other| one.and(other)).flatten()
+    })
+}
+
+/// What was found, whatever the question.
+fn found(view: &View<'_>) -> Answer {
     let mut compared: Vec<Compared<'_>> = view
         .cells()
         .iter()

@@ -1,7 +1,8 @@
 //! The paper's claims beside our figures, each with its verdict.
 
 use serde::Serialize;
-use workahead_study::paper::{Claim, Direction};
+use workahead_study::paper::{Claim, Direction, Extent};
+use workahead_study::setting::Settings;
 use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::verdict::{Verdict, Word};
 
@@ -23,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) ours: Vec<String>,
     /// *agrees*, *disagrees* or *cannot be said here*.
     pub(crate) verdict: &'static str,
+    /// How far ours is from the paper's figure.
+    pub(crate) size: &'static str,
     /// Class of the verdict.
     pub(crate) class: &'static str,
     pub(crate) reason: String,
@@ -41,15 +44,17 @@ fn row(view: &View<'_>, verdict: Verdict) -> Row {
         figure: claim.figure.clone(),
         says: claim.says.clone(),
         paper: paper_words(claim),
-        ours: ours(view, &verdict),
-        verdict: verdict.word.text(),
-        class: class(verdict.word),
-        reason: verdict.reason,
+        ours: ours(view, claim, &verdict),
+        verdict: verdict.judgement.direction.text(),
+        size: verdict.judgement.size.text(),
+        class: class(verdict.judgement.direction),
+        reason: verdict.judgement.reason,
         tier: if view.is_modelled() { "E".to_owned() } else { verdict.tier },
     }
 }
 
 fn paper_words(claim: &Claim) -> String {
+    let value = claim.value.map(number::plain);
     let ratio = claim.ratio.map(number::ratio);
     let direction = claim.direction.map(|direction| match (direction, &claim.measure) {
         (Direction::Faster, None) => "faster",
@@ -60,21 +65,35 @@ fn paper_words(claim: &Claim) -> String {
         (Direction::NotFaster, None) => "not faster",
         (Direction::NotFaster, Some(_)) => "not more",
     });
-    let of = claim.measure.as_deref().map(|measure| format!(" of {}", words::quantity(measure)));
-    let against: Vec<String> =
-        claim.against.iter().map(|(name, value)| words::setting(name, value)).collect();
-    let against = match against.is_empty() {
-        true => String::new(),
-        false => format!(" against {}", against.join(", ")),
+    let extent = match claim.at {
+        Extent::Every => "",
+        Extent::Most => " at most",
+        Extent::Least => " at least",
     };
-    let parts: Vec<String> = ratio.into_iter().chain(direction.map(str::to_owned)).collect();
+    let of = claim.measure.as_deref().map(|measure| format!(" of {}", words::quantity(measure)));
+    let listed = |settings: &Settings| -> String {
+        let each = settings.iter().map(|(name, value)| words::setting(name, value));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let beside = |name: &str, settings: &Settings| match settings.is_empty() {
+        true => String::new(),
+        false => format!(" {name} {}", listed(settings)),
+    };
+    let (against, than) = (beside("against", &claim.against), beside("over that of", &claim.than));
+    let parts: Vec<String> =
+        value.into_iter().chain(ratio).chain(direction.map(str::to_owned)).collect();
     match parts.is_empty() {
         true => "no figure".to_owned(),
-        false => format!("{}{}{against}", parts.join(", "), of.unwrap_or_default()),
+        false => {
+            format!("{}{extent}{}{against}{than}", parts.join(", "), of.unwrap_or_default())
+        }
     }
 }
 
-fn ours(view: &View<'_>, verdict: &Verdict) -> Vec<String> {
+fn ours(view: &View<'_>, claim: &Claim, verdict: &Verdict) -> Vec<String> {
+    if let Some(value) = claim.value {
+        return values(view, value, verdict);
+    }
     let known: Vec<(usize, Ratio)> =
         verdict.cells.iter().filter_map(|(cell, ratio)| Some((*cell, (*ratio)?))).collect();
     let modelled = if view.is_modelled() { " modelled" } else { "" };
@@ -96,6 +115,21 @@ fn ours(view: &View<'_>, verdict: &Verdict) -> Vec<String> {
             vec![format!("{least} to {most}{modelled} in {many} cells")]
         }
     }
+}
+
+/// Our values where the paper has one: the smallest and the largest.
+fn values(view: &View<'_>, value: f64, verdict: &Verdict) -> Vec<String> {
+    let known = verdict.cells.iter().filter_map(|(_, ratio)| Some((*ratio)?.ratio * value));
+    let mut known: Vec<f64> = known.collect();
+    known.sort_by(f64::total_cmp);
+    let modelled = if view.is_modelled() { " modelled" } else { "" };
+    vec![match (known.first(), known.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{} to {}{modelled}", number::plain(*least), number::plain(*most))
+        }
+        (Some(only), _) => format!("{}{modelled}", number::plain(*only)),
+        _ => number::NONE.to_owned(),
+    }]
 }
 
 fn ratio_words(ratio: Ratio) -> String {

@@ -158,7 +158,12 @@ fn line(fields: &[String]) -> String {
     format!("{}\r\n", quoted.join(","))
 }
 
+/// A spreadsheet runs a text that begins as a formula; OWASP, "CSV Injection".
 fn quoted(field: &str) -> String {
+    let formula =
+        field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
+    let guarded = if formula { format!("'{field}") } else { field.to_owned() };
+    let field = guarded.as_str();
     match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field.to_owned(),
@@ -168,6 +173,12 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let fields = ["=1+cmd|' /C calc'!A0", "@x", "-1.5", "+a,b", "a=b"].map(str::to_owned);
+        assert_eq!(line(&fields), "'=1+cmd|' /C calc'!A0,'@x,-1.5,\"'+a,b\",a=b\r\n");
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {

@@ -69,6 +69,7 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
         Mean::Plain => "arithmetic mean",
         Mean::Trimmed => "mean without the smallest and the largest sample",
         Mean::Median => "median",
+        Mean::Cleaned => "mean without outliers",
     };
     let warmup = match plan.warmup {
         0 => "none".to_owned(),

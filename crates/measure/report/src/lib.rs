@@ -101,9 +101,8 @@ pub fn write(
     results: &Results,
     published: &[PublishedFunctions],
 ) -> Result<PathBuf, ReportError> {
-    let path = dir.join(REPORT_FILE);
-    file::write_whole(&path, render(results, published)?.as_bytes())?;
-    Ok(path)
+    file::write_in(dir, REPORT_FILE, render(results, published)?.as_bytes())?;
+    Ok(dir.join(REPORT_FILE))
 }
 
 /// Writes the profile of every cell that kept its stacks, with its flame graph, to a page of its
@@ -116,10 +115,10 @@ pub fn write_profiles(dir: &Path, results: &Results) -> Result<Vec<PathBuf>, Rep
     let mut paths = Vec::new();
     for cell in &results.plan.cells {
         let Some(stacks) = results.stacks(cell.index) else { continue };
-        let path = dir.join(format!("profile-{}.html", cell.index + 1));
+        let name = format!("profile-{}.html", cell.index + 1);
         let page = template::profile(&profiled::Page::of(&view.place(cell, &[]), stacks))?;
-        file::write_whole(&path, page.as_bytes())?;
-        paths.push(path);
+        file::write_in(dir, &name, page.as_bytes())?;
+        paths.push(dir.join(name));
     }
     Ok(paths)
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use workahead_study::paper::Requirement;
-use workahead_study::verdict::{self, Word};
+use workahead_study::verdict::{self, Verdict, Word};
 
 use crate::facts::machine_of;
 use crate::view::View;
@@ -176,7 +176,8 @@ fn of_run(view: &View<'_>) -> Vec<String> {
         sentences
             .push("One sample per cell: no interval, so no difference can be shown.".to_owned());
     }
-    let unsaid = results.verdicts().iter().filter(|one| one.word == Word::CannotBeSaidHere).count();
+    let is_unsaid = |one: &&Verdict| one.judgement.direction == Word::CannotBeSaidHere;
+    let unsaid = results.verdicts().iter().filter(is_unsaid).count();
     if unsaid > 0 {
         let claims = words::counted(unsaid, "claim");
         sentences.push(format!(

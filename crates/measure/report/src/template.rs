@@ -54,7 +54,7 @@ pub(crate) fn sheet(template: &'static str, page: Value) -> Result<String, Repor
     environment.add_template("functions_of.html", FUNCTIONS_OF)?;
     environment.add_template("page.html", template)?;
     let style = Value::from_safe_string(STYLE.to_owned());
-    Ok(environment.get_template("page.html")?.render(context! { page, style })?)
+    Ok(straight(environment.get_template("page.html")?.render(context! { page, style })?))
 }
 
 /// The page as Markdown: everything but the drawings.
@@ -64,7 +64,13 @@ pub(crate) fn markdown(page: &Page) -> Result<String, ReportError> {
     environment.add_filter("fence", |text: String| fence(&text));
     environment.add_template("report.md", MARKDOWN)?;
     let page = Value::from(Serde(page));
-    Ok(environment.get_template("report.md")?.render(context! { page })?)
+    Ok(straight(environment.get_template("report.md")?.render(context! { page })?))
+}
+
+/// Without what turns the direction of the text that follows, which then reads as something else.
+fn straight(mut page: String) -> String {
+    page.retain(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+    page
 }
 
 fn environment(escape: AutoEscape) -> Result<Environment<'static>, minijinja::Error> {
@@ -101,6 +107,11 @@ fn fence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_not_turned_around() {
+        assert_eq!(straight("a\u{202e}b\u{2066}c\u{5d0}".to_owned()), "abc\u{5d0}");
+    }
 
     #[test]
     fn text_stays_text() {

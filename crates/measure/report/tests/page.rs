@@ -30,6 +30,32 @@ fn samples() {
     page("sizes", &sample::sizes());
 }
 
+/// A question about siblings, on a machine that shows none: the first sentence says so, and why two
+/// CPUs can be more than twice one.
+#[test]
+fn a_question_that_the_machine_cannot_answer() {
+    let text = "title = 'SMT'\nquestion = 'How much faster with SMT?'\nengine = 'postgres'\n\
+        workload = { rows = 100000 }\n\
+        [[cases]]\nname = 'all CPUs'\n[[cases]]\nname = 'one CPU'\ncpus = 1\n\
+        [method]\nrepetitions = 5\nbaseline = { case = 'one CPU' }\ntuples = 'queries'\n\
+        [[paper]]\nrow = 'E0.4'\nfigure = 'Fig. 3a'\nwhere = { case = 'all CPUs' }\n\
+        ratio = 1.16\nneeds = ['siblings']\nsays = 'faster'\n";
+    let of = |speed: f64| {
+        let reach = |cell: &workahead_study::cell::Cell| match cell.case() {
+            "one CPU" => 1.0,
+            _ => speed,
+        };
+        markdown(&sample::results("smt", text, &reach), &[]).unwrap()
+    };
+    let fast = of(2.4);
+    let at = |words: &str| fast.find(words).unwrap_or_else(|| panic!("{words}: {fast}"));
+    let first = at("This machine can’t answer the question: no two CPUs");
+    assert!(first < at("Found instead: All CPUs is"), "{fast}");
+    at("more than 2 CPUs against 1 can give by themselves");
+    at("**cannot be said here**, no figure");
+    assert!(!of(1.9).contains("by themselves"));
+}
+
 /// What a database's page says that a page of techniques does not.
 #[test]
 fn a_served_database() {

@@ -2,8 +2,13 @@
 
 use std::path::Path;
 
+use workahead_machine::regular_file;
+
 use crate::error::StudyError;
 use crate::nearest;
+
+/// The longest study of this repository has 20 KB.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A study as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,7 @@ pub fn find(name: &str) -> Result<(String, String), StudyError> {
     if !name.ends_with(".toml") {
         return Err(unknown(name));
     }
-    let text = std::fs::read_to_string(path)
+    let text = regular_file::read_named_text(path, FILE_BYTES_MAX)
         .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok((stem.into_owned(), text))

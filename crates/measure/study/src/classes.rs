@@ -4,8 +4,8 @@
 //! step d → d'   elapsed(d) / elapsed(d'); ideal: d' / d; gain: log step / log ideal, 1 when ideal
 //!
 //! plan flip                       the plan differs between two parallel degrees: the steps compare
-//! plans, not hardware, and are no other class (Q15) super-scaling                   a step above
-//! the ideal, or less CPU at the higher degree: the
+//!                                 plans, not hardware, and are no other class (Q15)
+//! super-scaling                   a step above the ideal, or a good one with less CPU: the
 //!                                 parallel plan is cheaper than the serial one (Q2, 11, 13, 18)
 //! inefficient, then scales        the first step poor, a later one good (Q6, Q15)
 //! conventional                    every step good and none better than the one before (Q10)
@@ -160,7 +160,8 @@ fn classify(steps: &[Step]) -> (Class, String) {
             format!("{}: {:.2} times as fast, ideal {}", name(best), best.speedup, best.ideal);
         return (Class::SuperScaling, why);
     }
-    if let Some(falls) = steps.iter().find(|step| step.cpu_falls) {
+    // Less CPU in hardly less time is work that waits, not a cheaper plan.
+    if let Some(falls) = steps.iter().find(|step| step.cpu_falls && is_good(step)) {
         let share = falls.cpu.unwrap_or(1.0) * 100.0;
         return (Class::SuperScaling, format!("{}: {share:.0} % of the CPU time", name(falls)));
     }

@@ -79,7 +79,7 @@ pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
 
 /// Checks that files can be made there, by making one.
 fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
-    match AtomicFile::create(&path.join("probe")) {
+    match AtomicFile::create_in(&path, "probe") {
         Ok(_) => Ok(path),
         Err(source) => Err(StudyError::Write { path, source }),
     }

@@ -12,3 +12,9 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     atomic_file::write_whole(path, bytes)
         .map_err(|source| StudyError::Write { path: path.to_owned(), source })
 }
+
+/// Writes a file of a result whole. The result may be somebody else's: no link in it is followed.
+pub fn write_in(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), StudyError> {
+    atomic_file::write_in(dir, name, bytes)
+        .map_err(|source| StudyError::Write { path: dir.join(name), source })
+}

@@ -27,5 +27,5 @@ pub fn write(dir: &Path, results: &Results) -> Result<(), StudyError> {
     let findings = Findings { complete: results.is_complete(), findings: results.findings() };
     let mut text = serde_json::to_string_pretty(&findings).expect("findings have only text keys");
     text.push('\n');
-    file::write_whole(&dir.join(FILE), text.as_bytes())
+    file::write_in(dir, FILE, text.as_bytes())
 }

@@ -4,9 +4,11 @@
 //! line without its newline counts as torn: it is cut off before anything is appended.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use workahead_machine::regular_file;
 
 use crate::error::StudyError;
 use crate::observation::Observation;
@@ -14,6 +16,9 @@ use crate::run_plan::RunPlan;
 
 /// Name of the file in the result directory.
 pub const FILE: &str = "observations.jsonl";
+
+/// A thousand bytes for each of a million samples.
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The log, open at its end.
 #[derive(Debug)]
@@ -27,7 +32,8 @@ impl Log {
     pub fn open(dir: &Path) -> Result<Log, StudyError> {
         let path = dir.join(FILE);
         let write = |source| StudyError::Write { path: path.clone(), source };
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(write)?;
+        // The log of a result is in its directory: somebody else would have made it a link.
+        let file = regular_file::append(&path).map_err(write)?;
         // Released when the file is closed, also by a killed process.
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(StudyError::Busy { path: dir.to_owned() });
@@ -51,12 +57,12 @@ impl Log {
 /// Whether a run is writing to the log of a directory now.
 pub fn is_busy(dir: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    File::open(dir.join(FILE)).is_ok_and(locked)
+    regular_file::open(&dir.join(FILE)).is_ok_and(locked)
 }
 
 /// The whole lines of a log; nothing when there is none.
 fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
-    let mut bytes = match std::fs::read(path) {
+    let mut bytes = match regular_file::read(path, FILE_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(StudyError::Read { path: path.to_owned(), source }),

@@ -15,20 +15,34 @@ pub struct Claim {
     /// The cells it is about.
     #[serde(default, rename = "where")]
     pub cells: Settings,
+    /// Cells among these that it leaves out: "all but query 15".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Settings>,
     /// Its ratio of throughputs, this cell over the baseline, or of `measure`. Without one only the
     /// `direction` is compared.
     pub ratio: Option<f64>,
+    /// Its value of `measure`, in that measure's unit, where it prints one that is no ratio: 1.81
+    /// cycles an instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The cells that decide. "Up to" and "from … to" are of one cell among all of them.
+    #[serde(default, skip_serializing_if = "Extent::is_every")]
+    pub at: Extent,
     /// Which side of 1, where the paper gives a curve or words only.
     pub direction: Option<Direction>,
     /// The baseline of the ratio, if it differs from the method's.
     #[serde(default)]
     pub against: Settings,
+    /// Where the paper compares two effects: its ratio over that of the cell that differs by these
+    /// settings.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub than: Settings,
     /// The measure of the ratio, if not throughput: `cpu_s`. A `direction` is then spelt `more`,
     /// `less`, `same`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
-    /// The other measure of the same cell, where the ratio is of two of them and not of two cells:
-    /// `cpi_kernel` over `cpi_user`.
+    /// The other measure, where the ratio is of two of them: `cpi_kernel` over `cpi_user` of the
+    /// same cell, or of that of `against` if the claim names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
     /// The paper's words, short.
@@ -45,6 +59,26 @@ impl Claim {
     /// Whether it gives a ratio that charts of throughput can show.
     pub fn is_of_throughput(&self) -> bool {
         self.ratio.is_some() && self.measure.is_none()
+    }
+}
+
+/// The cells of a claim that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extent {
+    /// Each of them.
+    #[default]
+    Every,
+    /// The one with the largest ratio or value: "up to 1.16".
+    Most,
+    /// The one with the smallest: "down by up to 66 %".
+    Least,
+}
+
+impl Extent {
+    /// Whether each cell decides.
+    pub(crate) fn is_every(&self) -> bool {
+        *self == Extent::Every
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use workahead_machine::regular_file;
 
 use crate::engine::Need;
 use crate::error::StudyError;
@@ -13,6 +14,9 @@ use crate::spec::Spec;
 
 /// Name of the file in the result directory.
 pub const FILE: &str = "run.json";
+
+/// A study's text, and the needs of each cell.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Everything about a run except its observations. The study's text is in it, so that a result can
 /// be rendered again long after the study has changed.
@@ -80,7 +84,7 @@ impl Record {
     /// Reads `run.json` of a result directory.
     pub fn load(dir: &Path) -> Result<Record, StudyError> {
         let path = dir.join(FILE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match regular_file::read_text(&path, FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(StudyError::NotAResult { path: dir.to_owned() });
@@ -98,7 +102,7 @@ impl Record {
     pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
         let mut text = serde_json::to_string_pretty(self).expect("a record has only text keys");
         text.push('\n');
-        file::write_whole(&dir.join(FILE), text.as_bytes())
+        file::write_in(dir, FILE, text.as_bytes())
     }
 
     /// The study that was run, its scale and repetitions applied.

@@ -18,7 +18,7 @@ use crate::setting::Settings;
 use crate::spec::Spec;
 use crate::statistics::{Interval, Mean, Overlap, Ratio, Summary, holm, mean};
 use crate::throughput::Unit;
-use crate::verdict::{self, Verdict, Word};
+use crate::verdict::{self, Judgement, Origin, Verdict};
 
 mod collection;
 
@@ -201,12 +201,11 @@ impl Results {
         }
     }
 
-    /// One measure of a cell over another of its own, paired by repetition.
-    pub fn ratio_within(&self, cell: usize, measure: &str, over: &str) -> Option<Ratio> {
+    /// Two measures of one cell, in pairs of the same repetition.
+    fn paired_within(&self, cell: usize, measure: &str, over: &str) -> Vec<(f64, f64)> {
         let pair =
             |seen: &Observation| Some((self.measure(seen, measure)?, self.measure(seen, over)?));
-        let pairs: Vec<(f64, f64)> = self.of_cell(cell).filter_map(pair).collect();
-        Ratio::paired(&pairs).map(|ratio| self.exact(ratio))
+        self.of_cell(cell).filter_map(pair).collect()
     }
 
     /// The baseline of a cell, unless it is the cell itself.
@@ -216,9 +215,18 @@ impl Results {
 
     /// A measure of two cells, in pairs of the same repetition.
     pub fn paired(&self, cell: usize, base: usize, measure: &str) -> Vec<(f64, f64)> {
+        self.paired_measures((cell, measure), (base, measure))
+    }
+
+    /// A measure of one cell and another of another, in pairs of the same repetition.
+    fn paired_measures(
+        &self,
+        (cell, measure): (usize, &str),
+        (base, over): (usize, &str),
+    ) -> Vec<(f64, f64)> {
         let of_base = |repetition: u32| {
             let seen = self.of_cell(base).find(|seen| seen.repetition == repetition)?;
-            self.measure(seen, measure)
+            self.measure(seen, over)
         };
         let pair =
             |seen: &Observation| Some((self.measure(seen, measure)?, of_base(seen.repetition)?));
@@ -316,34 +324,74 @@ impl Results {
     }
 
     fn verdict(&self, index: usize, claim: &Claim) -> Verdict {
-        let baseline = match claim.against.is_empty() {
+        let is_meant = |cell: &&Cell| {
+            let is_excepted = claim.except.iter().any(|except| cell.has(except));
+            self.plan.means(&claim.cells, cell) && !is_excepted
+        };
+        let meant = self.plan.cells.iter().filter(is_meant);
+        let is_other = |cell: &&Cell| {
+            let base = self.plan.baseline_of(cell, self.baseline(claim));
+            let is_compared = claim.over.is_none() && claim.value.is_none();
+            !is_compared || base.is_none_or(|base| base.index != cell.index)
+        };
+        let meant = meant.filter(is_other);
+        let cells: Vec<(usize, Option<Ratio>)> =
+            meant.map(|cell| (cell.index, self.figure(cell, claim))).collect();
+        let judgement = match self.unanswerable(claim) {
+            Some(missing) => Judgement::unsaid(missing),
+            None => verdict::judge_cells(claim, &cells, Origin::of(&self.record.host)),
+        };
+        Verdict { claim: index, judgement, tier: self.record.host.tier.clone(), cells }
+    }
+
+    /// Why this run can't answer a claim: a requirement that it lacks, or a busy machine.
+    pub fn unanswerable(&self, claim: &Claim) -> Option<String> {
+        let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
+        verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance())
+    }
+
+    fn baseline<'a>(&'a self, claim: &'a Claim) -> &'a Settings {
+        match claim.against.is_empty() {
             true => &self.spec.method.baseline,
             false => &claim.against,
-        };
-        let meant = self.plan.cells.iter().filter(|cell| self.plan.means(&claim.cells, cell));
-        let is_other = |cell: &&Cell| {
-            let base = self.plan.baseline_of(cell, baseline);
-            claim.over.is_some() || base.is_none_or(|base| base.index != cell.index)
-        };
-        let meant: Vec<&Cell> = meant.filter(is_other).collect();
-        let measure = claim.measure.as_deref().unwrap_or(THROUGHPUT);
-        let ratio = |cell: &&Cell| {
-            let ratio = match &claim.over {
-                Some(over) => self.ratio_within(cell.index, measure, over),
-                None => self.ratio_of(cell, baseline, measure),
-            };
-            (cell.index, ratio)
-        };
-        let cells: Vec<(usize, Option<Ratio>)> = meant.iter().map(ratio).collect();
-        let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
-        let missing = verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance());
-        let (word, reason) = match missing {
-            Some(missing) => (Word::CannotBeSaidHere, missing),
-            None => {
-                let judge = |(_, ratio): &(usize, Option<Ratio>)| verdict::judge(claim, *ratio);
-                verdict::together(&cells.iter().map(judge).collect::<Vec<_>>())
+        }
+    }
+
+    /// Our figure for a claim at a cell: a ratio of two cells, of two measures of one, of two such
+    /// ratios, or of a measure to the paper's value.
+    fn figure(&self, cell: &Cell, claim: &Claim) -> Option<Ratio> {
+        let pairs = self.pairs(cell, claim)?;
+        let pairs = match claim.than.is_empty() {
+            true => pairs,
+            false => {
+                // (a / b) / (c / d) of the same repetition, as one ratio of a · d to b · c.
+                let others = self.pairs(self.plan.baseline_of(cell, &claim.than)?, claim)?;
+                let both = pairs.into_iter().zip(others);
+                both.map(|((a, b), (c, d))| (a * d, b * c)).collect()
             }
         };
-        Verdict { claim: index, word, reason, tier: self.record.host.tier.clone(), cells }
+        Ratio::of_counts(&pairs).map(|ratio| self.exact(ratio))
+    }
+
+    fn pairs(&self, cell: &Cell, claim: &Claim) -> Option<Vec<(f64, f64)>> {
+        let measure = claim.measure.as_deref().unwrap_or(THROUGHPUT);
+        Some(match (claim.value, &claim.over) {
+            (Some(value), None) => {
+                self.values(cell.index, measure).into_iter().map(|ours| (ours, value)).collect()
+            }
+            // A value of two measures: a share.
+            (Some(value), Some(over)) => {
+                let within = self.paired_within(cell.index, measure, over);
+                within.into_iter().map(|(part, whole)| (part, whole * value)).collect()
+            }
+            (None, Some(over)) if claim.against.is_empty() => {
+                self.paired_within(cell.index, measure, over)
+            }
+            (None, over) => {
+                let base = self.other(cell, self.baseline(claim))?.index;
+                let over = over.as_deref().unwrap_or(measure);
+                self.paired_measures((cell.index, measure), (base, over))
+            }
+        })
     }
 }

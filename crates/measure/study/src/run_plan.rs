@@ -194,13 +194,17 @@ impl RunPlan {
         cell.has(settings) && !self.sweeps.iter().any(swept)
     }
 
-    /// The baseline cell of `cell`: the same except for the baseline's axes, which include a sweep
-    /// if no other cell takes part in it.
+    /// The baseline cell of `cell`: the same except for the baseline's axes. Where the baseline
+    /// takes part in the cell's sweep it is the one with the same value there; where it doesn't, it
+    /// is the one without.
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         let mut place = cell.place.clone();
-        place.retain(|axis, _| !self.sweeps.contains(axis));
         place.extend(baseline.iter().map(|(axis, value)| (axis.clone(), value.clone())));
-        self.cells.iter().find(|other| other.place == place)
+        let at = |place: &Settings| self.cells.iter().find(|other| other.place == *place);
+        at(&place).or_else(|| {
+            place.retain(|axis, _| !self.sweeps.contains(axis) || baseline.contains_key(axis));
+            at(&place)
+        })
     }
 }
 

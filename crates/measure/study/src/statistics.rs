@@ -42,6 +42,9 @@ pub enum Mean {
     Trimmed,
     /// The middle sample.
     Median,
+    /// The mean without outliers by Tukey's rule: "eliminating the outliers and taking the average"
+    /// (Hassanein et al. 2008, section 4).
+    Cleaned,
 }
 
 /// One figure from several samples; `None` without samples.
@@ -50,6 +53,7 @@ pub fn mean(values: &[f64], how: Mean) -> Option<f64> {
         Mean::Plain => plain(values),
         Mean::Trimmed => trimmed(values),
         Mean::Median => median(values),
+        Mean::Cleaned => outliers::cleaned(values).map(|cleaned| cleaned.mean),
     }
 }
 

@@ -32,7 +32,7 @@ pub fn write(dir: &Path, results: &Results) -> Result<PathBuf, StudyError> {
     let path = dir.join(FILE);
     let unwritten = |source| StudyError::Write { path: path.clone(), source };
     let wrong = |source: ParquetError| StudyError::Parquet { path: path.clone(), source };
-    let file = AtomicFile::create(&path).map_err(unwritten)?;
+    let file = AtomicFile::create_in(dir, FILE).map_err(unwritten)?;
     let written = batch(results).map_err(ParquetError::from);
     written.and_then(|batch| write_batch(&file, &batch)).map_err(wrong)?;
     file.publish().map_err(unwritten)?;

@@ -1,10 +1,11 @@
-//! Our figure beside the paper's: *agrees*, *disagrees*, *cannot be said here*.
+//! Our figure beside the paper's, in two words: a direction and a size.
 //!
-//! The rule, per cell of a claim, with our 95 % interval of the ratio:
+//! *Direction* is *agrees*, *disagrees* or *cannot be said here*. The rule, per cell of a claim,
+//! with our 95 % interval of the ratio:
 //!
 //! ```text
 //!   the claim needs what this run does not have     cannot be said here
-//!   no ratio of ours, or fewer than two pairs       cannot be said here
+//!   no figure of ours, or fewer than two pairs      cannot be said here
 //!   the paper says faster (ratio > 1):
 //!       interval wholly above 1                     agrees
 //!       interval wholly below 1                     disagrees
@@ -15,23 +16,43 @@
 //!       interval wholly within 1/1.05 … 1.05        agrees
 //!       interval wholly outside                     disagrees
 //!       else                                        cannot be said here
+//!   the paper prints a value (cycles, misses, a share), ours over it:
+//!       interval wholly within 1/1.25 … 1.25        agrees
+//!       interval wholly outside                     disagrees
+//!       else                                        cannot be said here
 //! ```
+//!
+//! *Size* is how far our ratio or value is from a printed one, as a factor to either side, by the
+//! end of the interval that is farther: *within 10 %*, *within 25 %*, *within 2×*; *beyond* where
+//! all of the interval is more than twice or less than half; *no figure* where the paper prints
+//! none, we have none, or the interval is too wide for any of these. A ratio of 1.07 for 1.49
+//! agrees in direction and is within 2× in size: neither word replaces the other.
 //!
 //! A model always gives the same result: its interval is the ratio itself. Where the paper says
 //! faster or slower it counts as 2 % wide to either side ([`RESOLVED`]): any input makes that
 //! difference.
 //!
-//! "Agrees" is about the side of 1: other processors give other factors, so sizes are shown side by
-//! side and not judged. A claim on several cells agrees when all do, disagrees when one does.
+//! "Up to" is a statement about one cell among many, and judged at ours with the most extreme ratio
+//! ([`Extent`]); the best of many measured cells is far from 1 by chance, so that its p value is
+//! multiplied by their number (Bonferroni) before it agrees with a side. All other claims on
+//! several cells agree when all do and disagree when one does; their size is the worst of them.
+//!
+//! Nothing against something is a ratio too: where the baseline has none at all, ours is ∞.
 
 use serde::Serialize;
 
-use crate::paper::{Claim, Direction, Requirement};
+use crate::paper::{Claim, Direction, Extent, Requirement};
 use crate::record::Host;
 use crate::statistics::{Interval, Ratio};
 
 /// Ratios this near to 1 are "the same".
 pub const SAME: f64 = 1.05;
+
+/// Values this near to the paper's agree with it.
+///
+/// A default: processors, compilers and versions of a server change a count by some tenths; more
+/// than a quarter is another profile.
+pub(crate) const NEAR: f64 = 1.25;
 
 /// The least ratio that a model distinguishes from 1.
 ///
@@ -39,16 +60,19 @@ pub const SAME: f64 = 1.05;
 /// that is smaller can be distinguished from one of its inputs.
 pub const RESOLVED: f64 = 1.02;
 
-/// The three words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How often chance alone may put the best of many cells on the paper's side.
+const P_MAX: f64 = 0.05;
+
+/// The word for the direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// Our interval lies on the paper's side.
     Agrees,
-    /// It does not.
-    Disagrees,
     /// This run is inconclusive.
     CannotBeSaidHere,
+    /// It does not.
+    Disagrees,
 }
 
 impl Word {
@@ -62,19 +86,117 @@ impl Word {
     }
 }
 
-/// A word with its reason, for one claim.
+/// The word for the size: how far ours is from the printed figure, as a factor to either side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Size {
+    /// Up to 1.1.
+    #[serde(rename = "within 10 %")]
+    Within10,
+    /// Up to 1.25.
+    #[serde(rename = "within 25 %")]
+    Within25,
+    /// Up to 2.
+    #[serde(rename = "within 2×")]
+    Within2x,
+    /// More than 2.
+    #[serde(rename = "beyond")]
+    Beyond,
+    /// One of the two is missing, or ours is too uncertain.
+    #[serde(rename = "no figure")]
+    NoFigure,
+}
+
+impl Size {
+    /// As reports print it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Size::Within10 => "within 10 %",
+            Size::Within25 => "within 25 %",
+            Size::Within2x => "within 2×",
+            Size::Beyond => "beyond",
+            Size::NoFigure => "no figure",
+        }
+    }
+
+    /// Of an interval of ours from the paper's figure.
+    fn of(paper: f64, Interval { low, high }: Interval) -> Size {
+        // Nothing against something, or no number at all.
+        let factor = |ours: f64| match (ours / paper).max(paper / ours) {
+            factor if factor.is_finite() => factor,
+            _ => f64::INFINITY,
+        };
+        let (one, other) = (factor(low), factor(high));
+        let includes = low <= paper && paper <= high;
+        match (one.max(other), one.min(other)) {
+            (farther, _) if farther <= 1.1 => Size::Within10,
+            (farther, _) if farther <= NEAR => Size::Within25,
+            (farther, _) if farther <= 2.0 => Size::Within2x,
+            (_, nearer) if nearer > 2.0 && !includes => Size::Beyond,
+            _ => Size::NoFigure,
+        }
+    }
+
+    /// The worst of several; of those without a figure only where none has one.
+    pub fn worst(sizes: impl IntoIterator<Item = Size>) -> Size {
+        sizes.into_iter().filter(|size| *size != Size::NoFigure).max().unwrap_or(Size::NoFigure)
+    }
+}
+
+/// Both words and why, for one cell, one claim or one row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The word for the direction.
+    pub direction: Word,
+    /// The word for the size.
+    pub size: Size,
+    /// Why, one line, with our figure.
+    pub reason: String,
+}
+
+impl Judgement {
+    /// Where nothing can be said, and why.
+    #[must_use]
+    pub fn unsaid(reason: impl Into<String>) -> Judgement {
+        let (direction, size) = (Word::CannotBeSaidHere, Size::NoFigure);
+        Judgement { direction, size, reason: reason.into() }
+    }
+
+    /// Both words: `agrees, within 25 %`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{}, {}", self.direction.text(), self.size.text())
+    }
+}
+
+/// The judgement of one claim.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// Index of the claim in the study.
     pub claim: usize,
-    /// The word.
-    pub word: Word,
-    /// Why, one line.
-    pub reason: String,
+    /// Both words and why.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// Evidence tier of ours.
     pub tier: String,
-    /// Its cells, with our ratios against the claim's baseline.
+    /// Its cells, with our ratios: against the claim's baseline, or against the paper's value.
     pub cells: Vec<(usize, Option<Ratio>)>,
+}
+
+/// Where a figure of ours is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A machine, whose samples differ.
+    Measured,
+    /// A model, which always gives the same.
+    Modelled,
+}
+
+impl Origin {
+    /// Of a run's host.
+    #[must_use]
+    pub fn of(host: &Host) -> Origin {
+        if host.is_modelled() { Origin::Modelled } else { Origin::Measured }
+    }
 }
 
 /// The first requirement of a claim that the run lacks, in words.
@@ -95,64 +217,154 @@ pub fn missing(needs: &[Requirement], host: &Host) -> Option<String> {
 }
 
 /// Judges one ratio.
-pub fn judge(claim: &Claim, ratio: Option<Ratio>) -> (Word, String) {
-    let Some(direction) = direction(claim) else {
-        return (Word::CannotBeSaidHere, "the paper gives no figure to compare with".to_owned());
+pub fn judge(claim: &Claim, ratio: Option<Ratio>, origin: Origin) -> Judgement {
+    let Some(expected) = Expected::of(claim) else {
+        return Judgement::unsaid("nothing of ours is compared with it");
     };
-    let Some(ratio) = ratio else {
-        return (Word::CannotBeSaidHere, "there is no ratio of ours".to_owned());
-    };
+    let Some(ratio) = ratio else { return Judgement::unsaid("there is no figure of ours") };
     let Some(interval) = ratio.interval else {
-        return (Word::CannotBeSaidHere, "one repetition gives no interval".to_owned());
+        return Judgement::unsaid("one repetition gives no interval");
     };
-    let resolved = match interval.low < interval.high {
-        true => interval,
-        false => Interval { low: interval.low / RESOLVED, high: interval.high * RESOLVED },
+    let resolved = match origin {
+        Origin::Measured => interval,
+        Origin::Modelled => {
+            Interval { low: interval.low / RESOLVED, high: interval.high * RESOLVED }
+        }
     };
-    let (word, why) = match direction {
-        Direction::Faster => one_side(resolved, claim.ratio),
-        Direction::Slower => {
+    let (word, why) = match expected {
+        Expected::Value(_) => near(interval),
+        Expected::Side(Direction::Faster) => one_side(resolved, claim.ratio),
+        Expected::Side(Direction::Slower) => {
             let mirrored = Interval { low: 1.0 / resolved.high, high: 1.0 / resolved.low };
             one_side(mirrored, claim.ratio.map(f64::recip))
         }
-        Direction::Same => the_same(interval),
-        Direction::NotFaster => no_better(interval),
+        Expected::Side(Direction::Same) => the_same(interval),
+        Expected::Side(Direction::NotFaster) => no_better(interval),
     };
-    let judged = Judged { ratio: ratio.ratio, interval, direction, word, why };
-    (word, judged.reason())
+    let size = match expected {
+        Expected::Value(_) => Size::of(1.0, interval),
+        Expected::Side(_) => claim.ratio.map_or(Size::NoFigure, |paper| Size::of(paper, interval)),
+    };
+    let judged = Judged { ratio: ratio.ratio, interval, origin, expected, word, why };
+    Judgement { direction: word, size, reason: judged.reason() }
+}
+
+/// Judges all cells of a claim together: each of them, or the most extreme one.
+pub(crate) fn judge_cells(
+    claim: &Claim,
+    cells: &[(usize, Option<Ratio>)],
+    origin: Origin,
+) -> Judgement {
+    let known = cells.iter().filter_map(|(_, ratio)| *ratio);
+    let by_ratio = |one: &Ratio, other: &Ratio| one.ratio.total_cmp(&other.ratio);
+    let (extreme, name) = match claim.at {
+        Extent::Every => {
+            let judged = cells.iter().map(|(_, ratio)| judge(claim, *ratio, origin));
+            return together(&judged.collect::<Vec<_>>());
+        }
+        Extent::Most => (known.max_by(by_ratio), "largest"),
+        Extent::Least => (known.min_by(by_ratio), "smallest"),
+    };
+    if cells.is_empty() {
+        return together(&[]);
+    }
+    let judged = judge(claim, extreme, origin);
+    let of = cells.len();
+    let p = extreme.and_then(|ratio| ratio.p).unwrap_or(0.0) * of as f64;
+    let is_of_a_side = Expected::of(claim).is_some_and(Expected::is_of_a_side);
+    match judged.direction {
+        Word::Agrees if is_of_a_side && origin == Origin::Measured && p > P_MAX => Judgement {
+            direction: Word::CannotBeSaidHere,
+            reason: format!("{}, as the {name} of {of} cells may by chance", judged.reason),
+            ..judged
+        },
+        _ if of > 1 && extreme.is_some() => {
+            Judgement { reason: format!("{}, the {name} of {of} cells", judged.reason), ..judged }
+        }
+        _ => judged,
+    }
+}
+
+/// A paper's figure, as it is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Expected {
+    /// A value of a measure.
+    Value(f64),
+    /// A side of 1.
+    Side(Direction),
+}
+
+impl Expected {
+    fn is_of_a_side(self) -> bool {
+        matches!(self, Expected::Side(Direction::Faster | Direction::Slower))
+    }
+
+    fn of(claim: &Claim) -> Option<Expected> {
+        claim.value.map(Expected::Value).or(direction(claim).map(Expected::Side))
+    }
 }
 
 /// A ratio with the word for it.
 struct Judged {
     ratio: f64,
     interval: Interval,
-    direction: Direction,
+    origin: Origin,
+    expected: Expected,
     word: Word,
     why: &'static str,
 }
 
 impl Judged {
-    /// The ratio, and why this word.
+    /// The figure, and why this word.
     fn reason(&self) -> String {
-        let Self { ratio, interval: Interval { low, high }, why, .. } = self;
-        let is_exact = low >= high;
+        let Self { ratio, interval: Interval { low, high }, origin, why, expected, .. } = self;
+        let is_exact = *origin == Origin::Modelled;
+        if let Expected::Value(value) = expected {
+            let [ours, low, high] = [ratio, low, high].map(|of| significant(of * value));
+            return match is_exact {
+                true => format!("{ours}, modelled: {why}"),
+                false => format!("{ours} ({low} to {high}): {why}"),
+            };
+        }
         // A difference that small needs another digit.
-        let of_a_side = matches!(self.direction, Direction::Faster | Direction::Slower);
-        if is_exact && of_a_side && (1.0 / RESOLVED..RESOLVED).contains(ratio) {
+        if is_exact && expected.is_of_a_side() && (1.0 / RESOLVED..RESOLVED).contains(ratio) {
             return format!("×{ratio:.3}, modelled: {why}; a model resolves no less than 2 %");
         }
+        let shown = times(*ratio);
         match self.word {
-            _ if is_exact => format!("×{ratio:.2}, modelled: {why}"),
+            _ if is_exact => format!("{shown}, modelled: {why}"),
+            _ if low >= high => format!("{shown}: {why}"),
             Word::CannotBeSaidHere => {
-                format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}; more repetitions may help")
+                format!("{shown} ({low:.2} to {high:.2}): {why}; more repetitions may help")
             }
-            _ => format!("×{ratio:.2} ({low:.2} to {high:.2}): {why}"),
+            _ => format!("{shown} ({low:.2} to {high:.2}): {why}"),
         }
     }
 }
 
+/// `×1.07`; nothing against something, and the other way round, in words.
+fn times(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio == f64::INFINITY => "×∞ (the other is 0)".to_owned(),
+        0.0 => "×0 (there is none)".to_owned(),
+        ratio if ratio < 0.1 => format!("×{ratio:.3}"),
+        ratio => format!("×{ratio:.2}"),
+    }
+}
+
+/// Three significant digits.
+fn significant(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        large if large >= 100.0 => format!("{value:.0}"),
+        large if large >= 10.0 => format!("{value:.1}"),
+        large if large >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// A claim without its size, reduced to its direction.
-pub fn direction_only(claim: &Claim) -> Claim {
+pub(crate) fn direction_only(claim: &Claim) -> Claim {
     Claim { direction: direction(claim), ratio: None, ..claim.clone() }
 }
 
@@ -196,23 +408,32 @@ fn no_better(Interval { low, high }: Interval) -> (Word, &'static str) {
     }
 }
 
-/// One word for several cells: all must agree, one disagrees for all.
-pub fn together(judged: &[(Word, String)]) -> (Word, String) {
-    together_as(judged, "cells")
+/// Of a value: ours over the paper's.
+fn near(Interval { low, high }: Interval) -> (Word, &'static str) {
+    match (1.0 / NEAR, NEAR) {
+        (from, to) if low >= from && high <= to => (Word::Agrees, "within 25 % of the paper's"),
+        (from, _) if high < from => (Word::Disagrees, "less than the paper's by more than 25 %"),
+        (_, to) if low > to => (Word::Disagrees, "more than the paper's by more than 25 %"),
+        _ => (Word::CannotBeSaidHere, "too wide to tell from the paper's"),
+    }
 }
 
-/// As [`together`], for several of `noun`.
-pub fn together_as(judged: &[(Word, String)], noun: &str) -> (Word, String) {
-    let first = |word: Word| judged.iter().find(|(candidate, _)| *candidate == word);
-    let count = |word: Word| judged.iter().filter(|(candidate, _)| *candidate == word).count();
-    let found = [Word::Disagrees, Word::CannotBeSaidHere, Word::Agrees].into_iter().find_map(first);
-    match (judged, found) {
-        ([(word, reason)], _) => (*word, reason.clone()),
-        (_, Some((word, reason))) => {
-            let of = format!("{} of {} {noun}, e.g. {reason}", count(*word), judged.len());
-            (*word, of)
-        }
-        (_, None) => (Word::CannotBeSaidHere, "the claim matches no cell of ours".to_owned()),
+/// Both words for several cells: all must agree, one disagrees for all; the worst size.
+pub fn together(judged: &[Judgement]) -> Judgement {
+    let count = |word: Word| judged.iter().filter(|judged| judged.direction == word).count();
+    match (judged, judged.iter().max_by_key(|judged| judged.direction)) {
+        ([one], _) => one.clone(),
+        (_, Some(worst)) => Judgement {
+            direction: worst.direction,
+            size: Size::worst(judged.iter().map(|judged| judged.size)),
+            reason: format!(
+                "{} of {} cells, e.g. {}",
+                count(worst.direction),
+                judged.len(),
+                worst.reason
+            ),
+        },
+        (_, None) => Judgement::unsaid("the claim matches no cell of ours"),
     }
 }
 

@@ -12,9 +12,10 @@ mod on_data;
 mod text;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use workahead_machine::regular_file;
 
 use crate::WorkloadError;
 use crate::checksum;
@@ -29,8 +30,8 @@ pub use text::{Statement, split};
 
 /// Stream of the seed.
 const CLIENTS: u32 = 0x005f_0001;
-/// More would be a dump, not a workload.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+/// The longest file that is read: more would be a dump, not a workload.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// The workload.
 #[derive(Debug, Clone)]
@@ -61,12 +62,8 @@ impl SqlFile {
         seed: u64,
     ) -> Result<Self, WorkloadError> {
         let unread = |says: String| WorkloadError::SqlFile { path: path.to_owned(), says };
-        let bytes = fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
-        if bytes > FILE_BYTES_MAX {
-            let says = format!("{bytes} bytes are too many for a workload: at most 16 MiB");
-            return Err(unread(says));
-        }
-        let text = fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+        let text = regular_file::read_text(path, FILE_BYTES_MAX);
+        let text = text.map_err(|error| unread(error.to_string()))?;
         Self::of_text(&text, dialect, order, seed).map_err(unread)
     }
 

@@ -18,11 +18,12 @@ mod tests;
 
 use workahead_engines::configuration::CellConfiguration;
 use workahead_native::engine::OVERHEAD_BYTES;
-use workahead_native::execution::{Execution, Results};
+use workahead_native::execution::{Execution, Results, Threads};
 use workahead_native::prepared::{self, Prepared};
 use workahead_native::shape::{self, OPERATORS, Shape};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{EngineError, Need, Reason, Sample, Stop};
+use workahead_walks::threads::Split;
 
 use model::Model;
 use platform::ModelPlatform;
@@ -49,6 +50,12 @@ fn read(cell: &Cell) -> Result<(Shape, Execution, ModelPlatform), EngineError> {
     config.nothing_else()?;
     if execution.results == Results::Whole {
         return Err(platform::merging_refused());
+    }
+    if matches!(execution.threads, Threads::Bi { split: Split::Morsels { .. }, .. }) {
+        return Err(EngineError::setting(
+            "threads",
+            "which thread is free first is not known beforehand: leave out `split=morsels`",
+        ));
     }
     model.mains(&execution)?;
     model.working_set_bytes = shape.bytes(&execution);

@@ -116,15 +116,17 @@ impl Native {
                 (Data::Interference(shape), execution)
             }
         };
+        let placement = config.text("placement", execution.placement)?;
         config.nothing_else()?;
-        Ok((data, execution))
+        Ok((data, Execution { placement, ..execution }))
     }
 
     /// The limitation of a cell on this machine.
     fn limitation(&self, execution: &Execution) -> Option<Reason> {
         let (threads, cpus) = (execution.threads(), self.machine.allowed_cpus().len());
-        (threads > cpus)
-            .then(|| Reason::new(format_args!("{threads} threads take turns on {cpus} CPUs")))
+        let turns =
+            (threads > cpus).then(|| format!("{threads} threads take turns on {cpus} CPUs"));
+        turns.or_else(|| WorkerGroup::limitation(&self.machine, execution)).map(Reason::new)
     }
 
     fn sample(&mut self, execution: &Execution, ran: RunResult) -> Result<Sample, EngineError> {
@@ -184,18 +186,24 @@ impl Engine for Native {
         self.check_instrumented(cell, &execution)?;
         let processes = if self.valgrind.is_some() { 2 } else { 1 };
         let memory_bytes = processes * (shape.bytes(&execution) + OVERHEAD_BYTES);
-        Ok(Need { memory_bytes, limitation: self.limitation(&execution), impossible: None })
+        let impossible = WorkerGroup::of(&self.machine, execution.placement).err().map(Reason::new);
+        let throttle = execution.technique.throttle().filter(|throttle| !throttle.is_available());
+        let impossible = impossible.or_else(|| {
+            let name = throttle?.name();
+            Some(Reason::new(format_args!("this CPU has no instruction `{name}` to wait by")))
+        });
+        Ok(Need { memory_bytes, limitation: self.limitation(&execution), impossible })
     }
 
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
         let (data, execution) = self.read(cell)?;
         let operator = self.prepared.make(data, Data::make, stop)?;
-        operator.prepare(&execution, &WorkerGroup::of(&self.machine)?)
+        operator.prepare(&execution, &WorkerGroup::of(&self.machine, execution.placement)?)
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let (data, execution) = self.read(cell)?;
-        let group = WorkerGroup::of(&self.machine)?;
+        let group = WorkerGroup::of(&self.machine, execution.placement)?;
         let operator = self.prepared.of(&data)?;
         if stop.is_requested() {
             return Err(EngineError::Stopped);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use workahead_engines::configuration::CellConfiguration;
+use workahead_machine::control::placement::Placement;
 use workahead_study::engine::EngineError;
 use workahead_walks::place::LINE_BYTES;
 use workahead_walks::technique::Technique;
@@ -33,6 +34,8 @@ pub struct Execution {
     pub results: Results,
     /// Distribution of a stage's references.
     pub references: References,
+    /// The CPUs that threads are given, and in which order.
+    pub placement: Placement,
 }
 
 /// Distribution of a stage's references.
@@ -99,6 +102,7 @@ impl Default for Execution {
             descent: Descent::default(),
             results: Results::default(),
             references: References::default(),
+            placement: Placement::CoresFirst,
         }
     }
 }
@@ -175,8 +179,9 @@ impl FromStr for Threads {
             None => (text.trim(), None),
         };
         let split_of = |split: Option<&str>| match split {
-            None | Some("split=morsels") => Ok(Split::Morsels { rows: MORSEL_ROWS }),
-            Some("split=strided") => Ok(Split::Strided),
+            // The paper's even and odd tuples (§3).
+            None | Some("split=strided") => Ok(Split::Strided),
+            Some("split=morsels") => Ok(Split::Morsels { rows: MORSEL_ROWS }),
             Some(other) => Err(format!("`{other}` is none of split=morsels, split=strided")),
         };
         let threads = |count: &str| match count.parse() {
@@ -191,7 +196,7 @@ impl FromStr for Threads {
             }
             _ => Err(format!(
                 "`{text}` is none of 1, independent:N (a copy of the work for each), bi:N (one \
-                 input between N threads; bi:N,split=strided deals rows out one by one)"
+                 input between N threads, row by row; bi:N,split=morsels deals out runs of rows)"
             )),
         }
     }
@@ -202,9 +207,9 @@ impl fmt::Display for Threads {
         match self {
             Threads::One => f.write_str("1"),
             Threads::Independent(threads) => write!(f, "independent:{threads}"),
-            Threads::Bi { threads, split: Split::Morsels { .. } } => write!(f, "bi:{threads}"),
-            Threads::Bi { threads, split: Split::Strided } => {
-                write!(f, "bi:{threads},split=strided")
+            Threads::Bi { threads, split: Split::Strided } => write!(f, "bi:{threads}"),
+            Threads::Bi { threads, split: Split::Morsels { .. } } => {
+                write!(f, "bi:{threads},split=morsels")
             }
         }
     }
@@ -216,10 +221,10 @@ mod tests {
 
     #[test]
     fn threads_are_read_as_they_are_written() {
-        for text in ["1", "independent:2", "bi:4", "bi:2,split=strided"] {
+        for text in ["1", "independent:2", "bi:4", "bi:2,split=morsels"] {
             assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
         }
-        assert_eq!("bi:2,split=morsels".parse::<Threads>(), "bi:2".parse());
+        assert_eq!("bi:2,split=strided".parse::<Threads>(), "bi:2".parse());
     }
 
     #[test]

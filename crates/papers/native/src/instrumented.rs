@@ -66,7 +66,7 @@ impl Native {
 impl Worker for Native {
     fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
         let (data, execution) = self.read(cell)?;
-        let group = WorkerGroup::of(&self.machine)?;
+        let group = WorkerGroup::of(&self.machine, execution.placement)?;
         let operator = self.prepared.of(&data)?;
         let rows = operator.probes();
         Ok(operator.run(&execution, &group, 0..rows)?.answer)

@@ -147,7 +147,7 @@ impl Table {
         let mut rows = Rows::range(0..rows as Row);
         let _pinned = group.pin()?;
         let start = Moment::now();
-        let (isa, placement) = (Portable, group.placement(0, 1));
+        let (isa, placement) = (Portable, group.beside(group.second()));
         let served = work_ahead::run(isa, &mut walk, &mut rows, options, placement, &mut tally)
             .map_err(EngineError::failed)?;
         let elapsed = start.elapsed();

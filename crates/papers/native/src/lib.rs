@@ -18,7 +18,8 @@
 //! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
 //! | `pages` | `huge`, `small` |
 //! | `technique` | a [`Technique`](workahead_walks::technique::Technique) |
-//! | `threads` | `1`, `independent:N`, `bi:N`, `bi:N,split=strided` |
+//! | `threads` | `1`, `independent:N`, `bi:N` (even and odd rows), `bi:N,split=morsels` |
+//! | `placement` | a [`Placement`](workahead_machine::control::placement::Placement): `cores-first`, `siblings-first` (cores first on a machine without, and the result says so) |
 //! | `set_size`, or `l2_share` | references of a work-ahead set; or the share of the second-level cache that all sets together preload |
 //! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
 //! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |

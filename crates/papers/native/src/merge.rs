@@ -77,7 +77,7 @@ where
     let outputs: Result<Vec<_>, EngineError> =
         (0..threads.mains()).map(|_| Ok(Mutex::new(Output::of(rows_out)?))).collect();
     let outputs: Vec<Mutex<Output<T>>> = outputs?;
-    let mut ran = task.platform.parts(threads, task.rows.clone(), &|thread, shares| {
+    let mut ran = task.platform.parts(task.execution, task.rows.clone(), &|thread, shares| {
         let mut output = outputs[thread].lock().expect("one thread per output");
         let Output { rows, positions, written } = &mut *output;
         let mut sink = PositionedSink { rows: Materialise::new(rows), positions };

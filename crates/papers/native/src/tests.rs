@@ -75,7 +75,7 @@ fn threads_share_or_repeat_the_work() {
     let threads = r#"
         operator = ["hash_join", "csb_tree", "join_index", "columnar", "bucket"]
         technique = ["sequential", "amac:width=32"]
-        threads = [1, "independent:2", "independent:3", "bi:2", "bi:4", "bi:2,split=strided"]
+        threads = [1, "independent:2", "independent:3", "bi:2", "bi:4", "bi:2,split=morsels"]
     "#;
     let workload = "rows = 20000, probe_rows = 50000";
     let samples = run(&study(workload, threads)).unwrap_or_else(|error| panic!("{error}"));
@@ -106,7 +106,7 @@ fn whole_results_are_merged_and_ordered_and_that_is_charged() {
     let workload =
         "operator = \"hash_join\", rows = 20000, probe_rows = 50000, results = \"whole\"";
     let axes = "probes = [\"clustered\", \"unclustered\"]\n\
-                threads = [1, \"bi:2\", \"bi:2,split=strided\"]";
+                threads = [1, \"bi:2\", \"bi:2,split=morsels\"]";
     for (label, sample) in run(&study(workload, axes)).unwrap_or_else(|error| panic!("{error}")) {
         let measure = |name: &str| sample.measures[name];
         assert!(measure("merge_s") > 0.0 && measure("order_s") > 0.0, "{label}");

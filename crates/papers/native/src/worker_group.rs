@@ -1,4 +1,13 @@
 //! The threads of a cell: pinned, started together, timed, their results summed.
+//!
+//! ```text
+//! two cores of two siblings   0,2 and 1,3       two mains   a main and its helper   two of each
+//!   siblings-first            0 2 1 3           0 2         0 2                     0 2, 1 3
+//!   cores-first               0 1 2 3           0 1         0 1                     0 2, 1 3
+//! ```
+//!
+//! Threads of a pair are what the paper measures on one core (Zhou et al. 2005, §1: "different
+//! logical processors"), so that siblings first means the two threads of a pair.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 use workahead_machine::clock::{Elapsed, Moment};
+use workahead_machine::control::placement::Placement as Policy;
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::machine::Machine;
 use workahead_machine::pages::PageBuffer;
@@ -33,6 +43,15 @@ const ROWS_PER_CHECK: usize = 64 << 10;
 pub(crate) struct WorkerGroup {
     cpus: Vec<usize>,
     allowed: CpuSet,
+    /// Whether CPUs that follow each other are siblings.
+    paired: bool,
+}
+
+/// The CPUs of main threads and of their helpers, one each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seats {
+    pub(crate) mains: Vec<usize>,
+    pub(crate) helpers: Vec<usize>,
 }
 
 /// The result of one main thread, or the error that ended it.
@@ -46,11 +65,48 @@ pub(crate) struct ThreadResult {
 }
 
 impl WorkerGroup {
-    /// The CPUs allowed to this process, best first.
-    pub(crate) fn of(machine: &Machine) -> Result<Self, EngineError> {
+    /// The CPUs allowed to this process, in the order of a placement. Siblings first is cores first
+    /// where no two CPUs are seen to share a core; [`limitation`](Self::limitation) says so.
+    ///
+    /// # Errors
+    /// If the machine lacks what any other placement is about.
+    pub(crate) fn of(machine: &Machine, placement: Policy) -> Result<Self, EngineError> {
         let allowed = machine.allowed_cpus().clone();
-        let cpus = machine.cpus_for(allowed.len()).map_err(EngineError::failed)?;
-        Ok(Self { cpus, allowed })
+        let has_siblings = Policy::SiblingsFirst.order(machine).is_ok();
+        let placement = match placement {
+            Policy::SiblingsFirst if !has_siblings => Policy::CoresFirst,
+            other => other,
+        };
+        let paired = placement == Policy::SiblingsFirst;
+        let cpus = placement.order(machine).map_err(|lacks| EngineError::failed(lacks.0))?;
+        Ok(Self { cpus, allowed, paired })
+    }
+
+    /// What a run of a cell on this machine is not: of siblings, where it was to be.
+    pub(crate) fn limitation(machine: &Machine, execution: &Execution) -> Option<String> {
+        let is_of_siblings =
+            execution.placement == Policy::SiblingsFirst && execution.threads() > 1;
+        let lacks = Policy::SiblingsFirst.order(machine).err().filter(|_| is_of_siblings)?;
+        Some(format!("its threads run on cores of their own: {}", lacks.0))
+    }
+
+    /// Where the threads of a cell go.
+    pub(crate) fn seats(&self, execution: &Execution) -> Seats {
+        let mains = execution.threads.mains();
+        let helpers = if execution.technique.has_helper() { mains } else { 0 };
+        // More threads than CPUs take turns.
+        let cpu = |at: usize| self.cpus[at % self.cpus.len()];
+        // A helper is its main thread's sibling, or on a core behind those of all main threads.
+        match self.paired && helpers > 0 {
+            true => Seats {
+                mains: (0..mains).map(|main| cpu(2 * main)).collect(),
+                helpers: (0..helpers).map(|main| cpu(2 * main + 1)).collect(),
+            },
+            false => Seats {
+                mains: (0..mains).map(cpu).collect(),
+                helpers: (mains..mains + helpers).map(cpu).collect(),
+            },
+        }
     }
 
     /// The same CPUs from the `first` one on.
@@ -66,43 +122,44 @@ impl WorkerGroup {
         pin::to(self.cpus[0], &self.allowed).map_err(EngineError::failed)
     }
 
-    /// Placement of a main thread's helper: on the CPUs after those of the main threads.
-    pub(crate) fn placement(&self, main: usize, mains: usize) -> Placement<'_> {
-        Placement {
-            helper_cpu: self.cpus[(mains + main) % self.cpus.len()],
-            allowed: &self.allowed,
-        }
-    }
-
     /// The CPUs of main threads and of helpers. Counts of a CPU with both can't be attributed.
     pub(crate) fn roles(&self, execution: &Execution) -> Roles {
-        let mains = execution.threads.mains();
-        let number = |thread: usize| u32::try_from(self.cpus[thread % self.cpus.len()]).ok();
-        let of = |threads: Range<usize>| threads.filter_map(number).collect::<BTreeSet<u32>>();
-        let helpers = if execution.technique.has_helper() { mains } else { 0 };
-        let (main, helper) = (of(0..mains), of(mains..mains + helpers));
+        let seats = self.seats(execution);
+        let of = |cpus: &[usize]| -> BTreeSet<u32> {
+            cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect()
+        };
+        let (main, helper) = (of(&seats.mains), of(&seats.helpers));
         let both: BTreeSet<u32> = main.intersection(&helper).copied().collect();
         Roles { main: &main - &both, helper: &helper - &both }
+    }
+
+    /// The CPU after the first; the first again on a machine of one.
+    pub(crate) fn second(&self) -> usize {
+        self.cpus[1 % self.cpus.len()]
+    }
+
+    /// Where a helper runs.
+    pub(crate) fn beside(&self, helper_cpu: usize) -> Placement<'_> {
+        Placement { helper_cpu, allowed: &self.allowed }
     }
 
     /// Runs all main threads over their shares of the rows.
     pub(crate) fn parts(
         &self,
-        threads: Threads,
+        execution: &Execution,
         rows: Range<usize>,
         run: &(dyn Fn(usize, &mut dyn Iterator<Item = Rows>) -> PartResult + Sync),
     ) -> Result<RunResult, EngineError> {
         let all = Rows::range(rows.start as Row..rows.end as Row);
         let mut whole = std::iter::once(all);
-        if threads == Threads::One {
+        if execution.threads == Threads::One {
             let _pinned = self.pin()?;
             let start = Moment::now();
             let part = run(0, &mut whole);
             return sum([(part, start.elapsed())]);
         }
-        // More threads than CPUs take turns.
-        let cpus: Vec<usize> = self.cpus.iter().copied().cycle().take(threads.mains()).collect();
-        let ran = match threads {
+        let cpus = self.seats(execution).mains;
+        let ran = match execution.threads {
             Threads::Bi { threads, split } => {
                 assert_eq!(rows.start, 0, "rows are dealt out from the first");
                 let shares = Shares::new(split, rows.end as Row, threads as u32);
@@ -135,7 +192,7 @@ impl Platform for WorkerGroup {
     {
         let outputs: Vec<_> =
             outputs.iter_mut().map(|output| Mutex::new(Some(&mut output[..]))).collect();
-        task.platform.parts(task.execution.threads, task.rows.clone(), &|thread, shares| {
+        task.platform.parts(task.execution, task.rows.clone(), &|thread, shares| {
             let output = outputs[thread].lock().ok().and_then(|mut output| output.take());
             let (mut walk, mut sink) = start(thread, output.expect("an output for every thread"));
             let (probed, served) = task.drive(isa, thread, &mut walk, shares, &mut sink)?;
@@ -183,9 +240,12 @@ impl Platform for WorkerGroup {
         rows: [usize; 2],
     ) -> Result<RunResult, EngineError> {
         let execution = execution.alone();
+        // Each has CPUs of its own where there are enough.
+        let enough = self.cpus.len() >= 2 * execution.threads();
+        let apart = if enough { execution.threads() } else { 1 };
         let start = Moment::now();
         let ran = side_by_side(pair, |operator, place| {
-            operator.run(&execution, &self.from(place), 0..rows[place])
+            operator.run(&execution, &self.from(place * apart), 0..rows[place])
         });
         let wall_s = start.wall_s();
         let [first, second] = ran;
@@ -207,8 +267,11 @@ impl Task<'_, WorkerGroup> {
         shares: &mut dyn Iterator<Item = Rows>,
         sink: &mut impl Sink<W::Hit>,
     ) -> Result<(usize, Option<HelperRun>), EngineError> {
-        let Execution { technique, threads, .. } = *self.execution;
-        let placement = self.platform.placement(thread, threads.mains());
+        let technique = self.execution.technique;
+        let seats = self.platform.seats(self.execution);
+        // Without a helper nobody is placed.
+        let helper_cpu = seats.helpers.get(thread).unwrap_or(&seats.mains[thread]);
+        let placement = self.platform.beside(*helper_cpu);
         let (mut probed, mut served) = (0, None);
         for mut rows in shares {
             probed += rows.left();
@@ -246,3 +309,6 @@ fn sum(
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,9 @@
-//! A paper's experiments on one page: each row with the paper's figure, ours, and one word of
-//! three.
+//! A paper's experiments on one page: each row and each of its claims with the paper's figure,
+//! ours, and two words.
 
 use serde::Serialize;
 use workahead_report::{ReportError, document, tier_in_words};
-use workahead_study::verdict::Word;
+use workahead_study::verdict::{Judgement, Size, Word};
 
 use crate::paper::Paper;
 use crate::tables::{Filled, PaperTable};
@@ -50,7 +50,7 @@ pub struct TableSection {
     pub tier: String,
     /// Whether ours are modelled.
     pub modelled: bool,
-    /// The word for each of its rows in the ledger, as `E2.2: cannot be said here`.
+    /// Both words for each of its rows in the ledger, as `E2.2: agrees, within 2×`.
     pub verdicts: Vec<String>,
     /// Why cells are empty, and what ours are where they are not quite the paper's.
     pub notes: Vec<String>,
@@ -139,11 +139,11 @@ const MODELLED: &str = "E";
 
 fn section(Filled { table, modelled }: Filled, rows: &[Row], tier: Option<&str>) -> TableSection {
     let of_table = rows.iter().filter(|row| table.ledger.contains(&row.row));
-    let word = |row: &Row| match modelled {
-        false => Some(row.word),
-        true => row.modelled.as_ref().map(|said| said.word),
+    let words = |row: &Row| match modelled {
+        false => Some(row.measured.words()),
+        true => Some(row.modelled.as_ref()?.words()),
     };
-    let verdicts = of_table.filter_map(|row| Some(format!("{}: {}", row.row, word(row)?.text())));
+    let verdicts = of_table.filter_map(|row| Some(format!("{}: {}", row.row, words(row)?)));
     let verdicts = verdicts.collect();
     let notes = table.notes();
     let tier = tier.filter(|_| !modelled).unwrap_or(MODELLED).to_owned();
@@ -151,18 +151,24 @@ fn section(Filled { table, modelled }: Filled, rows: &[Row], tier: Option<&str>)
 }
 
 fn sentence(rows: &[Row], measured: bool, modelled: bool) -> String {
-    let of = |word: &dyn Fn(&Row) -> Option<Word>, found: &str| {
-        let count = |wanted: Word| rows.iter().filter(|row| word(row) == Some(wanted)).count();
+    let of = |of_row: &dyn Fn(&Row) -> Option<Judgement>, found: &str| {
+        let said: Vec<Judgement> = rows.iter().filter_map(of_row).collect();
+        let count = |wanted: Word| said.iter().filter(|one| one.direction == wanted).count();
         let (agree, disagree) = (count(Word::Agrees), count(Word::Disagrees));
+        let near = |one: &&Judgement| one.direction == Word::Agrees && one.size <= Size::Within25;
+        let near = said.iter().filter(near).count();
         let rest = rows.len() - agree - disagree;
-        format!("{agree} agree with what {found}, {disagree} disagree, and {rest} cannot be said")
+        format!(
+            "{agree} agree in direction with what {found}, {near} of them within 25 % of every \
+             printed figure; {disagree} disagree, and {rest} cannot be said"
+        )
     };
     let mut said = Vec::new();
     if measured {
-        said.push(of(&|row| Some(row.word), "was found here") + " here");
+        said.push(of(&|row| Some(row.measured.clone()), "was found here") + " here");
     }
     if modelled || !measured {
-        let of_model = |row: &Row| row.modelled.as_ref().map(|said| said.word);
+        let of_model = |row: &Row| row.modelled.clone();
         said.push(of(&of_model, "modelled machines say") + " by them");
     }
     format!("Of {}, {}.", experiments(rows.len()), said.join("; "))

@@ -1,5 +1,6 @@
 //! The five papers that the project reproduces.
 
+use workahead_study::catalogue::Embedded;
 use workahead_study::{catalogue, nearest};
 
 use crate::error::ReproduceError;
@@ -54,10 +55,18 @@ impl Paper {
         }
     }
 
-    /// Ids of the studies that come with the command and belong to it.
+    /// Ids of the studies that come with the command and belong to it: those in its folder, and
+    /// others that claim something of its experiments.
     pub fn studies(&self) -> Vec<&'static str> {
-        let ids = catalogue::all().iter().map(|study| study.id);
-        ids.filter(|id| id.split_once('/').is_some_and(|(folder, _)| folder == self.name)).collect()
+        let is_own = |id: &str| id.split_once('/').is_some_and(|(folder, _)| folder == self.name);
+        let (own, others): (Vec<&Embedded>, Vec<&Embedded>) =
+            catalogue::all().iter().partition(|study| is_own(study.id));
+        let claims = |text: &str| {
+            let claimed = format!("row = \"{}", self.prefix);
+            text.lines().any(|line| line.starts_with(&claimed))
+        };
+        let others = others.into_iter().filter(|study| claims(study.text));
+        own.into_iter().chain(others).map(|study| study.id).collect()
     }
 }
 
@@ -70,6 +79,8 @@ mod tests {
         let counted = PAPERS.map(|paper| paper.rows().count());
         assert_eq!(counted, [24, 14, 18, 10, 23]);
         assert!(Paper::find("zhou").unwrap().studies().contains(&"zhou/hash_join"));
+        let chang = Paper::find("chang").unwrap().studies();
+        assert!(chang.contains(&"beyond/index_latches") && !chang.contains(&"beyond/roles"));
         let unknown = Paper::find("zuo").unwrap_err().to_string();
         assert!(unknown.contains("zhou"), "{unknown}");
     }

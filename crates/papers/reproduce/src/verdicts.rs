@@ -1,16 +1,21 @@
-//! A paper's experiments against what was found here: one verdict a row.
+//! A paper's experiments against what was found here: two words a row, and two a claim.
 //!
 //! ```text
-//! row of the ledger ──► claims of its studies with that row ──► a verdict each ──► one word
+//! row of the ledger ──► claims of its studies with that row ──► a verdict each ──► the row's
 //!                  └──► no study: why, and *cannot be said here*
 //! ```
+//!
+//! A row's direction is that of its worst claim and its size that of the worst printed figure; its
+//! reason names the claims that fail. What is measured and what is modelled have their own words.
 //!
 //! A row that the paper only draws gets a verdict on the direction alone (D12): its size was never
 //! printed, and reading it off a picture would be inventing it.
 
 use serde::Serialize;
+use workahead_study::paper::{Claim, Direction, Extent};
 use workahead_study::results::Results;
-use workahead_study::verdict::{self, Word};
+use workahead_study::setting;
+use workahead_study::verdict::{Judgement, Size, Word};
 
 use crate::ledger::Entry;
 use crate::paper::Paper;
@@ -35,25 +40,14 @@ pub struct Row {
     pub row: String,
     /// What the paper found, in our words.
     pub words: String,
-    /// One of three words, by what was measured.
-    pub word: Word,
-    /// Why.
-    pub reason: String,
+    /// Both words by what was measured, and why.
+    pub measured: Judgement,
     /// Evidence tier of what was measured, if anything was.
     pub tier: Option<String>,
     /// The same by modelled machines, where a study of the row has one.
     pub modelled: Option<Judgement>,
     /// Every claim that the row was judged by.
     pub claims: Vec<ClaimVerdict>,
-}
-
-/// One of three words, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judgement {
-    /// The word.
-    pub word: Word,
-    /// Why.
-    pub reason: String,
 }
 
 /// One claim of a study.
@@ -65,14 +59,15 @@ pub struct ClaimVerdict {
     pub figure: String,
     /// The paper, short.
     pub says: String,
-    /// The paper's ratio, where it prints one.
-    pub paper_ratio: Option<f64>,
+    /// The paper's figure as it is judged: `×1.49 at most`, `1.81`, `less`.
+    pub paper: String,
+    /// The cells that it is about: `case=backward, set_size=128`.
+    pub cells: String,
     /// Evidence tier of ours.
     pub tier: String,
-    /// The word.
-    pub word: Word,
-    /// Ours, and why the word.
-    pub reason: String,
+    /// Both words, and ours with the reason for them.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// Why ours may disagree, where it does and the study says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
@@ -86,28 +81,71 @@ pub fn rows(paper: Paper, ran: &[StudyRun]) -> Vec<Row> {
 fn row(entry: &Entry, ran: &[StudyRun]) -> Row {
     let (modelled, measured): (Vec<&StudyRun>, Vec<&StudyRun>) =
         ran.iter().partition(|ran| ran.modelled);
-    let (word, reason, mut claims) = match said(entry, &measured) {
-        (Some(Judgement { word, reason }), claims) => (word, reason, claims),
-        (None, claims) => (Word::CannotBeSaidHere, unanswered(entry, &modelled), claims),
-    };
+    let (of_measured, mut claims) = said(entry, &measured);
+    let of_measured =
+        of_measured.unwrap_or_else(|| Judgement::unsaid(unanswered(entry, &modelled)));
     let tier = claims.first().map(|claim| claim.tier.clone());
     let (modelled, more) = said(entry, &modelled);
     claims.extend(more);
     let (row, words) = (entry.row.clone(), entry.words.clone());
-    Row { row, words, word, reason, tier, modelled, claims }
+    Row { row, words, measured: of_measured, tier, modelled, claims }
 }
 
 /// What studies say of a row together; nothing if none of them is about it.
 fn said(entry: &Entry, ran: &[&StudyRun]) -> (Option<Judgement>, Vec<ClaimVerdict>) {
     let claims: Vec<ClaimVerdict> = ran.iter().flat_map(|study| judged(entry, study)).collect();
-    if claims.is_empty() {
-        let reason = silent(entry, ran);
-        return (reason.map(|reason| Judgement { word: Word::CannotBeSaidHere, reason }), claims);
+    let judgement = match claims.is_empty() {
+        true => silent(entry, ran).map(Judgement::unsaid),
+        false => Some(together(&claims)),
+    };
+    (judgement, claims)
+}
+
+/// A row's claims in two words; those that fail are named with their figures.
+fn together(claims: &[ClaimVerdict]) -> Judgement {
+    let [only] = claims else {
+        let judged = |word: Word| -> Vec<&ClaimVerdict> {
+            claims.iter().filter(|claim| claim.judgement.direction == word).collect()
+        };
+        let all = claims.len();
+        let mut parts = vec![format!("{} of {all} claims agree", judged(Word::Agrees).len())];
+        for word in [Word::Disagrees, Word::CannotBeSaidHere] {
+            let named = named(&judged(word));
+            if !named.is_empty() {
+                parts.push(format!("{}: {named}", word.text()));
+            }
+        }
+        let words = claims.iter().map(|claim| claim.judgement.direction);
+        return Judgement {
+            direction: words.max().unwrap_or(Word::CannotBeSaidHere),
+            size: Size::worst(claims.iter().map(|claim| claim.judgement.size)),
+            reason: parts.join("; "),
+        };
+    };
+    only.judgement.clone()
+}
+
+/// More claims than this are counted, not named: the page has each of them.
+const NAMED_MAX: usize = 3;
+
+/// `“up to 33 %” (×1.07, …)`, each; the same reason of several once.
+fn named(claims: &[&ClaimVerdict]) -> String {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for claim in claims {
+        let name = format!("“{}”", claim.says);
+        let reason = claim.judgement.reason.as_str();
+        match found.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => found.push((reason, vec![name])),
+        }
     }
-    let words: Vec<(Word, String)> =
-        claims.iter().map(|claim| (claim.word, claim.reason.clone())).collect();
-    let (word, reason) = verdict::together_as(&words, "claims");
-    (Some(Judgement { word, reason }), claims)
+    let each = found.iter().map(|(reason, names)| format!("{} ({reason})", names.join(", ")));
+    let shown = each.take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    match found.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
 }
 
 /// Why nothing measured answers a row.
@@ -126,18 +164,47 @@ fn judged(entry: &Entry, ran: &StudyRun) -> Vec<ClaimVerdict> {
     };
     let of_row = verdicts.into_iter().filter_map(|verdict| {
         let claim = &results.spec.paper[verdict.claim];
+        let disagrees = verdict.judgement.direction == Word::Disagrees;
         (claim.row == entry.row).then(|| ClaimVerdict {
             study: ran.study.clone(),
             figure: claim.figure.clone(),
             says: claim.says.clone(),
-            paper_ratio: claim.ratio.filter(|_| !entry.is_curve_only()),
+            paper: printed(claim, entry.is_curve_only()),
+            cells: setting::one_line(&claim.cells),
             tier: verdict.tier,
-            hypothesis: claim.hypothesis.clone().filter(|_| verdict.word == Word::Disagrees),
-            word: verdict.word,
-            reason: verdict.reason,
+            judgement: verdict.judgement,
+            hypothesis: claim.hypothesis.clone().filter(|_| disagrees),
         })
     });
     of_row.collect()
+}
+
+/// The paper's figure, or its direction where it only draws one.
+fn printed(claim: &Claim, is_drawn: bool) -> String {
+    let times = claim.measure.is_none();
+    let direction = claim.direction.map(|direction| match direction {
+        Direction::Faster if times => "faster",
+        Direction::Faster => "more",
+        Direction::Slower if times => "slower",
+        Direction::Slower => "less",
+        Direction::Same => "the same",
+        Direction::NotFaster if times => "not faster",
+        Direction::NotFaster => "not more",
+    });
+    let side = |ratio: f64| if ratio < 1.0 { "less" } else { "more" };
+    let figure = match (claim.value, claim.ratio) {
+        (Some(value), _) => format!("{value}"),
+        (None, Some(ratio)) if is_drawn => return direction.unwrap_or(side(ratio)).to_owned(),
+        (None, Some(ratio)) => format!("×{ratio}"),
+        (None, None) => return direction.unwrap_or("no figure").to_owned(),
+    };
+    let than = if claim.than.is_empty() { "" } else { ", of another ratio" };
+    let extent = match claim.at {
+        Extent::Every => "",
+        Extent::Most => " at most",
+        Extent::Least => " at least",
+    };
+    format!("{figure}{extent}{than}")
 }
 
 /// Why nothing can be said of a row that these studies are about without a claim.
@@ -185,7 +252,7 @@ mod tests {
         let words = |ran: &[StudyRun]| {
             let rows = rows(hassanein, ran);
             let row = rows.into_iter().find(|row| row.row == "E0.4").unwrap();
-            (row.word, row.modelled.map(|said| said.word), row.reason)
+            (row.measured.direction, row.modelled.map(|said| said.direction), row.measured.reason)
         };
         let both = [measured, modelled];
         let (word, beside, _) = words(&both);
@@ -197,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_gets_one_of_three_words() {
+    fn every_row_gets_two_words() {
         let dir = tempfile::tempdir().unwrap();
         let results = testing::results(dir.path(), STUDY, &mut Mock::new());
         let ledger = results.spec.ledger.clone();
@@ -205,16 +272,19 @@ mod tests {
         let rows = rows(Paper::find("hassanein").unwrap(), &ran);
         assert_eq!(rows.len(), 24);
         let word = |name: &str| rows.iter().find(|row| row.row == name).unwrap();
-        assert_eq!(word("E0.4").word, Word::Agrees);
-        assert_eq!(word("E0.14").word, Word::Disagrees);
+        assert_eq!(word("E0.4").measured.direction, Word::Agrees);
+        assert_eq!(word("E0.14").measured.direction, Word::Disagrees);
         // A hypothesis is about a disagreement.
         assert_eq!(word("E0.14").claims[0].hypothesis.as_deref(), Some("a larger cache"));
         assert_eq!(word("E0.4").claims[0].hypothesis, None);
         // Drawn only: the side of 1 decides, whatever size a study puts there.
-        assert_eq!(word("E0.18").word, Word::Agrees, "{:?}", word("E0.18"));
-        assert_eq!(word("E0.18").claims[0].paper_ratio, None);
-        assert_eq!(word("E0.6").word, Word::CannotBeSaidHere);
-        assert_eq!(word("E0.6").reason, "it takes hardware counters");
+        assert_eq!(word("E0.18").measured.direction, Word::Agrees, "{:?}", word("E0.18"));
+        assert_eq!(word("E0.18").claims[0].paper, "more");
+        assert_eq!(word("E0.18").measured.size, Size::NoFigure);
+        assert_eq!(word("E0.4").measured.size, Size::Within10);
+        assert_eq!(word("E0.4").claims[0].paper, "×1.16");
+        assert_eq!(word("E0.6").measured.direction, Word::CannotBeSaidHere);
+        assert_eq!(word("E0.6").measured.reason, "it takes hardware counters");
     }
 
     #[test]
@@ -223,7 +293,22 @@ mod tests {
         let ran = [of(why, vec!["E0.4".to_owned()])];
         let rows = rows(Paper::find("hassanein").unwrap(), &ran);
         let row = rows.iter().find(|row| row.row == "E0.4").unwrap();
-        assert_eq!(row.reason, "demo: PostgreSQL is not installed");
-        assert_eq!(row.word, Word::CannotBeSaidHere);
+        assert_eq!(row.measured, Judgement::unsaid("demo: PostgreSQL is not installed"));
+    }
+
+    /// A row disagrees by one claim, and says which.
+    #[test]
+    fn a_row_names_the_claims_that_fail() {
+        let dir = tempfile::tempdir().unwrap();
+        let study = STUDY.replace("row = 'E0.14'", "row = 'E0.4'");
+        let results = testing::results(dir.path(), &study, &mut Mock::new());
+        let ledger = results.spec.ledger.clone();
+        let rows = rows(Paper::find("hassanein").unwrap(), &[of(Ok(results), ledger)]);
+        let row = rows.iter().find(|row| row.row == "E0.4").unwrap();
+        assert_eq!(row.measured.direction, Word::Disagrees);
+        assert_eq!(row.measured.size, Size::Within2x);
+        let reason = &row.measured.reason;
+        assert!(reason.starts_with("1 of 2 claims agree; disagrees: “slower” (×1.2"), "{reason}");
+        assert_eq!(row.measured.words(), "disagrees, within 2×");
     }
 }

@@ -9,7 +9,12 @@
 #[cfg(test)]
 mod tests;
 
+use workahead_machine::regular_file;
+
 use crate::preset::{Preset, PresetError};
+
+/// The longest description.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// The text of an embedded machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +53,8 @@ impl Preset {
         };
         let preset = match machine.ends_with(FILE) {
             true => {
-                let text = std::fs::read_to_string(machine).map_err(|error| {
+                let text = regular_file::read_text(machine.as_ref(), BYTES_MAX);
+                let text = text.map_err(|error| {
                     let why = format!("cannot be read: {error}");
                     PresetError::Unreadable { name: machine.to_owned(), why }
                 })?;

@@ -55,21 +55,21 @@ pub(super) fn list() -> String {
 pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
     let mut header = vec!["row", "the paper"];
     if reproduction.measured {
-        header.extend(["measured", "tier", "verdict"]);
+        header.extend(["measured", "tier", "direction, size"]);
     }
     if reproduction.modelled {
-        header.extend(["modelled", "verdict"]);
+        header.extend(["modelled", "direction, size"]);
     }
     let mut table = summary::table(&header);
     for row in &reproduction.rows {
         let mut cells = vec![row.row.clone(), row.words.clone()];
         if reproduction.measured {
             let tier = row.tier.clone().unwrap_or_default();
-            cells.extend([row.reason.clone(), tier, row.word.text().to_owned()]);
+            cells.extend([row.measured.reason.clone(), tier, row.measured.words()]);
         }
         if reproduction.modelled {
             let said = row.modelled.as_ref();
-            let said = said.map(|said| [said.reason.clone(), said.word.text().to_owned()]);
+            let said = said.map(|said| [said.reason.clone(), said.words()]);
             cells.extend(said.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
         }
         table.add_row(cells);

@@ -1,9 +1,8 @@
 //! `--cluster` in a build without clusters: explains how to build it.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use workahead_sql::session::{Answer, Joins, Options, Session, SessionError, Statement};
+use workahead_sql::session::{Answer, Joins, Options, Session, SessionError};
 
 use super::failed;
 use crate::commands::cluster::BUILD_HINT;
@@ -25,13 +24,12 @@ impl Remote {
         None
     }
 
-    pub(crate) fn run(
-        &self,
-        session: &Session,
-        statement: &Statement,
-        stop: &'static AtomicBool,
-    ) -> anyhow::Result<Answer> {
-        session.run(statement, stop).map_err(failed)
+    pub(crate) fn refresh(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn progress(&self) -> Option<Self> {
+        None
     }
 
     pub(crate) fn joins(&self, answer: &Answer) -> Joins {

@@ -81,7 +81,8 @@ pub(crate) fn print(
 
 impl StatementReport {
     fn json(&self) -> Value {
-        let Joins { ours, stock, spilled, spill_files, spilled_bytes } = self.joins;
+        let Joins { ours, stock, spilled, spill_files, spilled_bytes, exchanged_bytes } =
+            self.joins;
         json!({
             "name": self.name,
             "rows": self.rows,
@@ -92,6 +93,7 @@ impl StatementReport {
             "joins_spilled": spilled,
             "spill_files": spill_files,
             "spilled_bytes": spilled_bytes,
+            "exchanged_bytes": exchanged_bytes,
             "out": self.out.as_ref().map(|(path, _)| path),
             "out_bytes": self.out.as_ref().map(|(_, bytes)| bytes),
         })
@@ -110,6 +112,9 @@ impl StatementReport {
         if joins.spilled > 0 {
             let bytes = HumanBytes(joins.spilled_bytes as u64);
             line += &format!(", {} spilled {bytes} to {} files", joins.spilled, joins.spill_files);
+        }
+        if joins.exchanged_bytes > 0 {
+            line += &format!(", {} exchanged", HumanBytes(joins.exchanged_bytes as u64));
         }
         if self.runs > 1 {
             line += &format!(", started {} times because workers were lost", self.runs);

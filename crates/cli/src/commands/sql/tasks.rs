@@ -134,13 +134,18 @@ impl Run<'_> {
     /// Runs a statement and writes its rows; runs it again if a worker is lost.
     fn complete(&self, statement: &Statement, position: Position) -> anyhow::Result<Completed> {
         let start = Instant::now();
+        self.remote.refresh()?;
         let mut runs = 0;
         loop {
             runs += 1;
-            let mut answer = self.remote.run(self.session, statement, self.stop)?;
+            let mut answer = self.session.run(statement, self.stop).map_err(failed)?;
             let mut sink = self.destination.sink(&answer, position)?;
+            // Until there are rows.
+            let mut progress = self.remote.progress();
             let failure = loop {
-                match answer.next_batch() {
+                let next = answer.next_batch();
+                progress.take();
+                match next {
                     Ok(Some(batch)) => sink.write(&batch)?,
                     Ok(None) => break None,
                     Err(error) => break Some(error),

@@ -3,15 +3,18 @@
 use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use workahead_engines::attach::{Access, Target};
 use workahead_study::catalogue;
 use workahead_study::session::{Opener, Setup};
 use workahead_study::spec::Spec;
+use workahead_workloads::session::SessionError;
 
 use super::worker;
 use crate::errors::WrongUse;
+use crate::interrupt::{self, Interrupted};
 use crate::{engines, output, password};
 
 #[derive(Debug, clap::Args)]
@@ -112,7 +115,7 @@ impl ServerArguments {
 /// Looks at the user's rights; in words what they could write. A password that the server requests
 /// and nothing gives is typed, once.
 fn examine(target: &RefCell<Target>) -> anyhow::Result<Option<String>> {
-    let examined = target.borrow().examine();
+    let examined = examine_once(&target.borrow())?;
     let refusal = match examined {
         Err(refusal) if target.borrow().lacks_password(&refusal) => refusal,
         examined => return Ok(examined?),
@@ -124,7 +127,23 @@ fn examine(target: &RefCell<Target>) -> anyhow::Result<Option<String>> {
     };
     let Some(typed) = typed else { return Err(refusal.into()) };
     target.borrow_mut().address.password = Some(typed);
-    Ok(target.borrow().examine()?)
+    Ok(examine_once(&target.borrow())??)
+}
+
+/// How often an interruption is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// A server may never answer: an interruption leaves it alone at once.
+fn examine_once(target: &Target) -> anyhow::Result<Result<Option<String>, SessionError>> {
+    let target = target.clone();
+    let examining = std::thread::spawn(move || target.examine());
+    while !examining.is_finished() {
+        if interrupt::is_requested() {
+            return Err(Interrupted.into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    examining.join().map_err(|_| anyhow::anyhow!("the server's answer can't be understood"))
 }
 
 /// The set-up of a session with an engine of the registry.

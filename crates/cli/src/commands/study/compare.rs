@@ -79,7 +79,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let html = args.html.clone().unwrap_or_else(|| args.after.join(PAGE));
     let page = workahead_report::render_comparison(&before, &after, &compared)?;
-    file::write_whole(&html, page.as_bytes())?;
+    match &args.html {
+        Some(path) => file::write_whole(path, page.as_bytes())?,
+        None => file::write_in(&args.after, PAGE, page.as_bytes())?,
+    }
     match args.json {
         true => output::json(&Facts {
             before: &args.before,

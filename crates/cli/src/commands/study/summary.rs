@@ -145,14 +145,14 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
 }
 
 fn paper(results: &Results) -> String {
-    let mut table = table(&["row", "the paper", "here", "verdict"]);
+    let mut table = table(&["row", "the paper", "here", "direction, size"]);
     for verdict in results.verdicts() {
         let claim = &results.spec.paper[verdict.claim];
         table.add_row([
             claim.row.clone(),
             format!("{}: {}", claim.figure, claim.says),
-            verdict.reason,
-            verdict.word.text().to_owned(),
+            verdict.judgement.reason.clone(),
+            verdict.judgement.words(),
         ]);
     }
     lines(table)

@@ -28,6 +28,9 @@ use workahead_workloads::session::Dialect;
 
 /// Longer texts are data. The parser nests what a text nests, so this bounds the stack too.
 const TEXT_BYTES_MAX: usize = 64 << 10;
+/// The parser tries some constructs in two ways on each level: `cast(cast(cast(…` takes it twice to
+/// four times as long with each. Deeper queries are not written by hand.
+const LEVELS_MAX: usize = 12;
 /// Room for an expression of as many operators as fit into [`TEXT_BYTES_MAX`].
 const STACK_BYTES: usize = 512 << 20;
 
@@ -39,6 +42,11 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
+    if levels(text) > LEVELS_MAX {
+        return Err(format!(
+            "it has more than {LEVELS_MAX} levels of parentheses: write it flatter"
+        ));
+    }
     plain(text, dialect)?;
     // A long chain of operators is a deep tree.
     std::thread::scope(|scope| {
@@ -47,6 +55,20 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
         let checked = checked.map_err(|error| format!("no thread to check the query: {error}"))?;
         checked.join().unwrap_or_else(|_| Err("the query can't be parsed".to_owned()))
     })
+}
+
+/// How deep parentheses lie in each other, those in texts included.
+fn levels(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' => open += 1,
+            b')' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// Refuses what the parser and a server may not see alike.

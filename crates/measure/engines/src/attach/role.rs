@@ -3,6 +3,7 @@
 use workahead_workloads::session::{Session, SessionError};
 
 use super::{Access, Software, Target};
+use crate::bounded_texts::BoundedTexts;
 use crate::{mariadb, postgres};
 
 /// A user's rights, as far as they are more than reading.
@@ -50,7 +51,7 @@ const MARIADB_FUNCTION: &str = "
 
 /// Looks at the user's rights; in words what they could write.
 pub(super) fn examine(target: &Target) -> Result<Option<String>, SessionError> {
-    let mut session = target.connect_unguarded()?;
+    let mut session = target.connect_briefly()?;
     let rights = match target.software {
         Software::Postgres => Rights {
             superuser: texts(session.session(), POSTGRES_SUPERUSER)?.into_iter().next(),
@@ -90,12 +91,9 @@ pub(super) fn examine(target: &Target) -> Result<Option<String>, SessionError> {
 
 fn texts(session: &mut dyn Session, text: &str) -> Result<Vec<String>, SessionError> {
     let statement = session.prepare(text)?;
-    let mut texts = Vec::new();
-    session.query(statement, &[], &mut |row| {
-        texts.push(row.text(0)?.to_owned());
-        Ok(())
-    })?;
-    Ok(texts)
+    let mut all = BoundedTexts::default();
+    session.query(statement, &[], &mut |row| all.push(row.text(0)?))?;
+    Ok(all.texts)
 }
 
 /// Of lines such as ``GRANT SELECT, INSERT ON `shop`.* TO `ada`@`%` ``.

@@ -57,8 +57,10 @@ pub fn open(
         }
     };
     let engine = Engine::new(&Options { joiner, threads, ..Options::default() });
+    // A study may be somebody else's.
+    let engine = engine.map_err(refused)?.without_files();
     let store = Store { directory: directory.to_owned() };
-    let database = Database { engine: Arc::new(engine.map_err(refused)?), store };
+    let database = Database { engine: Arc::new(engine), store };
     let mut connection = Connection::open(database.clone());
     for (name, value) in
         settings.iter().filter(|(name, _)| ![JOINS, THREADS].contains(&name.as_str()))

@@ -102,6 +102,10 @@ impl Answer {
                         if refused.is_none() {
                             let fields = cells.split(packet, forms, width)?;
                             refused = row(Row::new(&fields)).err();
+                            // The rest of the answer may have no end.
+                            if let Some(SessionError::Gone(says)) = refused {
+                                return Err(SessionError::Gone(says));
+                            }
                         }
                     }
                 }

@@ -19,6 +19,7 @@ use super::row::Cells;
 use super::statement::Prepared;
 use super::wire::Wire;
 use crate::address::Address;
+use crate::bounded_texts::BoundedTexts;
 use crate::error_context;
 use crate::stream::{Patience, Stream};
 
@@ -44,10 +45,20 @@ impl Connection {
         Connection::able(address, login::all())
     }
 
+    /// The same, with a time limit for the login and all that follows.
+    pub(crate) fn open_briefly(address: &Address) -> Result<Connection, SessionError> {
+        Connection::able_briefly(address, login::all())
+    }
+
     fn able(address: &Address, able: CapabilityFlags) -> Result<Connection, SessionError> {
+        let mut connection = Connection::able_briefly(address, able)?;
+        connection.wire.set_patience(Patience::Endless);
+        Ok(connection)
+    }
+
+    fn able_briefly(address: &Address, able: CapabilityFlags) -> Result<Connection, SessionError> {
         let mut wire = Wire::new(Stream::dial(&address.place)?);
         let terms = login::login(&mut wire, address, able)?;
-        wire.set_patience(Patience::Endless);
         let mut connection = Connection {
             wire,
             terms,
@@ -80,12 +91,9 @@ impl Connection {
     /// # Errors
     /// As [`query_text`](Self::query_text).
     pub fn texts(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
-        let mut all = Vec::new();
-        self.query_text(text, &mut |row| {
-            all.push(row.text(0)?.to_owned());
-            Ok(())
-        })?;
-        Ok(all)
+        let mut all = BoundedTexts::default();
+        self.query_text(text, &mut |row| all.push(row.text(0)?))?;
+        Ok(all.texts)
     }
 
     /// Cancels this connection's statement from another thread.

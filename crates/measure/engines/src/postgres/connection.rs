@@ -20,6 +20,7 @@ use super::statement::{Cell, Prepared, parse, texts};
 use super::wire::{Message, Wire, garbled};
 use super::{copy, encryption, refusal};
 use crate::address::Address;
+use crate::bounded_texts::BoundedTexts;
 use crate::error_context;
 use crate::stream::Patience;
 
@@ -39,9 +40,15 @@ impl Connection {
     /// [`SessionError::Gone`] when nothing answers or the server is not ready, otherwise
     /// [`SessionError::Failed`] with what the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
+        let mut connection = Connection::open_briefly(address)?;
+        connection.wire.set_patience(Patience::Endless);
+        Ok(connection)
+    }
+
+    /// The same, with a time limit for the login and all that follows.
+    pub(crate) fn open_briefly(address: &Address) -> Result<Connection, SessionError> {
         let mut wire = Wire::new(encryption::dial(address)?);
         let key = login(&mut wire, address)?;
-        wire.set_patience(Patience::Endless);
         let (address, statements, cells) = (address.clone(), Vec::new(), Vec::new());
         Ok(Connection { wire, address, key, statements, cells })
     }
@@ -66,7 +73,7 @@ impl Connection {
                     answer.rows += 1;
                     if answer.error.is_none() {
                         let fields = texts(message, &mut self.cells)?;
-                        answer.keep(row(Row::new(&fields)));
+                        answer.keep_row(row(Row::new(&fields)))?;
                     }
                 }
                 backend::COPY_IN_RESPONSE_TAG => copy::decline(&mut self.wire)?,
@@ -86,12 +93,9 @@ impl Connection {
     /// # Errors
     /// As [`query_text`](Self::query_text).
     pub fn texts(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
-        let mut all = Vec::new();
-        self.query_text(text, &mut |row| {
-            all.push(row.text(0)?.to_owned());
-            Ok(())
-        })?;
-        Ok(all)
+        let mut all = BoundedTexts::default();
+        self.query_text(text, &mut |row| all.push(row.text(0)?))?;
+        Ok(all.texts)
     }
 
     /// Cancels this connection's statement from another thread.
@@ -134,7 +138,7 @@ impl Connection {
                     answer.rows += 1;
                     if answer.error.is_none() {
                         let fields = prepared.row(message, cells)?;
-                        answer.keep(row(Row::new(&fields)));
+                        answer.keep_row(row(Row::new(&fields)))?;
                     }
                 }
                 backend::EMPTY_QUERY_RESPONSE_TAG => {}
@@ -282,6 +286,16 @@ impl Answer {
             tag => return Err(garbled(&format!("`{}` out of turn", char::from(tag)))),
         }
         Ok(false)
+    }
+
+    /// As [`keep`](Self::keep), but for an error after which the connection is of no use: the rest
+    /// of the answer may have no end.
+    fn keep_row(&mut self, result: Result<(), SessionError>) -> Result<(), SessionError> {
+        if let Err(SessionError::Gone(_)) = result {
+            return result;
+        }
+        self.keep(result);
+        Ok(())
     }
 
     /// Keeps the first error: later ones follow from it.

@@ -15,9 +15,10 @@ use std::ffi::OsString;
 use workahead_counters::instrumented::{Environment, Program, User};
 use workahead_study::engine::EngineError;
 use workahead_workloads::client::Explained;
-use workahead_workloads::session::{Session, SessionError};
+use workahead_workloads::session::{Dialect, Session, SessionError};
 
-use super::Server;
+use super::{Connection, Server};
+use crate::attach;
 use crate::valgrind::CountedProgram;
 
 /// Values by column from 1, without nulls.
@@ -39,9 +40,10 @@ impl Server {
         database: &str,
         statement: &Explained,
     ) -> Result<SingleBackend, EngineError> {
+        let statement = checked(statement).map_err(EngineError::failed)?;
         let failed =
             |error| EngineError::failed(format!("run the statement on the server first: {error}"));
-        let rows = self.rows(database, statement).map_err(failed)?;
+        let rows = self.rows(database, &statement).map_err(failed)?;
         self.process.stop();
         let settings = format!("config_file={}", self.home.settings().display());
         let words = ["--single".into(), "-j".into(), "-D".into(), self.home.data().into()];
@@ -51,11 +53,11 @@ impl Server {
         program.environment = Environment::Only(vec![("LC_ALL".into(), "C".into())]);
         program.folder = Some("/".into());
         program.user = self.home.user().map(|user| User { uid: user.uid, gid: user.gid });
-        Ok(SingleBackend { statement: statement.clone(), program, rows })
+        Ok(SingleBackend { statement, program, rows })
     }
 
     fn rows(&self, database: &str, statement: &Explained) -> Result<Vec<Row>, SessionError> {
-        let mut connection = self.connect(database)?;
+        let mut connection = Connection::open(&self.client(database).address)?;
         statement.settings.iter().try_for_each(|text| connection.run(text))?;
         let mut rows = Vec::new();
         connection.query_text(&statement.text, &mut |row| {
@@ -69,6 +71,20 @@ impl Server {
             Ok(())
         })?;
         Ok(rows)
+    }
+}
+
+/// A single backend runs all as the superuser. A study's statement must be a query that an attached
+/// server would be sent.
+fn checked(statement: &Explained) -> Result<Explained, String> {
+    let text = attach::check_query(&statement.text, Dialect::Postgres);
+    let text = text.map_err(|says| format!("a single backend runs queries only: {says}"))?;
+    // It ends statements there, in quotes too.
+    match text.contains(";\n") {
+        true => {
+            Err("a single backend can't run a query with a semicolon before a line's end".into())
+        }
+        false => Ok(Explained { text, ..statement.clone() }),
     }
 }
 
@@ -202,6 +218,23 @@ mod tests {
             single_backend(vec![other]).check(OUTPUT.as_bytes(), "", 1).unwrap_err().to_string();
         assert!(says.contains("other rows") && !says.contains('\n'), "{says}");
         assert!(single_backend(Vec::new()).check(OUTPUT.as_bytes(), "", 1).is_err());
+    }
+
+    #[test]
+    fn only_queries_run_as_the_superuser() {
+        let of = |text: &str| {
+            let text = text.to_owned();
+            checked(&Explained { name: "one".to_owned(), settings: Vec::new(), text })
+        };
+        assert_eq!(of("select sum(a) from t -- all").unwrap().text, "SELECT sum(a) FROM t");
+        for text in [
+            "copy (select 1) to program 'id'",
+            "select lo_export(1, '/tmp/x')",
+            "select set_config('session_authorization', 'default', false)",
+            "select ';\n\ncopy (select 1) to program ''id'';\n\n'",
+        ] {
+            assert!(of(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Attached {
     pub(super) fn new(target: Target) -> Result<Self, EngineError> {
         let failed = EngineError::failed;
         target.examine().map_err(failed)?;
-        let mut connection = target.connect().map_err(failed)?;
+        let mut connection = target.connect_briefly().map_err(failed)?;
         let product = match target.software {
             Software::Postgres => "PostgreSQL",
             Software::MariaDb => "MariaDB",

@@ -94,6 +94,7 @@ impl Database for DataFusion {
         running: &ServerConfiguration,
         _stop: &Stop,
     ) -> Result<(), EngineError> {
+        files::make_private(home)?;
         let place = Some((home.to_owned(), running.clone()));
         match self.open.is_some() && self.place == place {
             true => Ok(()),

@@ -68,8 +68,18 @@ fn open(file: &Path, running: &ServerConfiguration) -> Result<Opened, EngineErro
     let library = DuckDb::library()?;
     let opened = Opened::open(library, file, &[]);
     let opened = opened.map_err(|error| failed(&format!("open {}", file.display()), &error))?;
+    shut_in(&opened)?;
     set(&opened, &BTreeMap::new(), &running.settings)?;
     Ok(opened)
+}
+
+/// Keeps statements, and settings after this one, from files other than the database's own: a study
+/// may come from somebody else, and this process has all rights of its user. Nothing switches it on
+/// again while the database is open.
+fn shut_in(database: &Opened) -> Result<(), EngineError> {
+    let mut connection = Connection::open(database).map_err(|error| failed("connect", &error))?;
+    let shut = connection.run("set global enable_external_access = false");
+    shut.map_err(|error| failed("keep DuckDB from other files", &error))
 }
 
 /// Changes the settings from `now` to `wanted`.
@@ -125,7 +135,7 @@ impl Database for DuckDb {
         running: &ServerConfiguration,
         _stop: &Stop,
     ) -> Result<(), EngineError> {
-        fs::create_dir_all(home).map_err(|error| failed(&home.display().to_string(), &error))?;
+        files::make_private(home)?;
         let (new, old) = (running.clone(), self.place.replace((home.to_owned(), running.clone())));
         match (&self.open, old) {
             (Some(open), Some((place, old))) if place == home && old.cpus == new.cpus => {

@@ -1,10 +1,29 @@
-//! Drops files from the system's page cache.
+//! Directories of databases: for this user alone, and out of the system's page cache.
 
 use std::fs::{self, File};
 use std::path::Path;
 
 use rustix::fs::{Advice, fadvise, fsync};
+use workahead_machine::private_directory;
 use workahead_study::engine::EngineError;
+
+/// Servers run as another user for root, and pass through what is above the directories of others.
+const PASSED_THROUGH: u32 = 0o711;
+const OWNER_ONLY: u32 = 0o700;
+
+/// Makes a database's directory for this user alone, or refuses the one that is there: by links
+/// in it others would have this process write where those lead.
+pub(super) fn make_private(home: &Path) -> Result<(), EngineError> {
+    let make = || {
+        if let Some(above) = home.parent().filter(|above| !above.exists()) {
+            private_directory::make(above, PASSED_THROUGH)?;
+        }
+        private_directory::make(home, OWNER_ONLY)
+    };
+    make().map_err(|error: std::io::Error| {
+        EngineError::failed(format!("can't use {}: {error}", home.display()))
+    })
+}
 
 /// Drops the pages of all files below a directory from the page cache. No process may have them
 /// open. They are written first: only clean pages can be dropped (posix_fadvise(2)).

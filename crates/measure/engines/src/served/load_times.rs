@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use workahead_machine::atomic_file;
 use workahead_study::engine::EngineError;
 
+use super::files;
 use crate::fill::FillTimes;
 
 fn path(home: &Path, data: &str) -> PathBuf {
@@ -17,8 +18,8 @@ fn path(home: &Path, data: &str) -> PathBuf {
 pub(super) fn keep(home: &Path, data: &str, filled: &FillTimes) -> Result<(), EngineError> {
     let FillTimes { rows, rows_s, finish_s, statistics_s } = filled;
     let (path, text) = (path(home, data), format!("{rows} {rows_s} {finish_s} {statistics_s}\n"));
-    fs::create_dir_all(home)
-        .and_then(|()| atomic_file::write_whole(&path, text.as_bytes()))
+    files::make_private(home)?;
+    atomic_file::write_whole(&path, text.as_bytes())
         .map_err(|error| EngineError::failed(format!("can't write {}: {error}", path.display())))
 }
 

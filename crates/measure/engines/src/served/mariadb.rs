@@ -57,16 +57,19 @@ impl private::Server for Server {
     ) -> Result<Option<FillTimes>, EngineError> {
         if self.keeps(data)? {
             Server::restore(self, data, options, stop)?;
+            // What an earlier version kept does not know them.
+            self.admit(CURRENT)?;
             return Ok(None);
         }
         self.create_database(CURRENT)?;
-        let filled = load(&Server::target(self, CURRENT), workload, stop)?;
+        self.admit(CURRENT)?;
+        let filled = load(&self.client(CURRENT), workload, stop)?;
         self.keep(data, options, stop)?;
         Ok(Some(filled))
     }
 
     fn target(&self) -> Target {
-        Server::target(self, CURRENT)
+        self.client(CURRENT)
     }
 
     fn process(&mut self) -> &mut Process {

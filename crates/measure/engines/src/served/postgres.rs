@@ -8,7 +8,7 @@ use super::database::{Pages, load};
 use super::private::{self, CURRENT};
 use crate::attach::Target;
 use crate::fill::FillTimes;
-use crate::postgres::{Server, SingleBackend, identifier, literal};
+use crate::postgres::{CLIENT, Server, SingleBackend, identifier, literal};
 use crate::server::{Error, Options, Process};
 
 /// The database that always exists.
@@ -60,8 +60,10 @@ impl private::Server for Server {
         let kept = keeps(self, data).map_err(|error| Error::session("look for data", error))?;
         let mut filled = None;
         if !kept {
+            let discarded = discard(self, data);
+            discarded.map_err(|error| Error::session("discard older data", error))?;
             self.create_database(data)?;
-            filled = Some(load(&Server::target(self, data), workload, stop)?);
+            filled = Some(load(&self.client(data), workload, stop)?);
             keep(self, data).map_err(|error| Error::session("keep the data", error))?;
         }
         Server::restore(self, CURRENT, data)?;
@@ -69,7 +71,7 @@ impl private::Server for Server {
     }
 
     fn target(&self) -> Target {
-        Server::target(self, CURRENT)
+        self.client(CURRENT)
     }
 
     fn process(&mut self) -> &mut Process {
@@ -85,13 +87,24 @@ impl private::Server for Server {
     }
 }
 
-/// Whether a finished copy of the data is kept.
+/// Whether a finished copy of the data is kept, which the clients own.
 fn keeps(server: &Server, data: &str) -> Result<bool, SessionError> {
     let text = format!(
-        "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {}",
+        "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {} \
+         AND pg_get_userbyid(datdba) = '{CLIENT}'",
         literal(data)
     );
     Ok(!server.connect(MAINTENANCE)?.texts(&text)?.is_empty())
+}
+
+/// Lets a copy go that an earlier version kept, owned by the superuser.
+fn discard(server: &Server, data: &str) -> Result<(), SessionError> {
+    let mut session = server.connect(MAINTENANCE)?;
+    let text = format!("SELECT datname::text FROM pg_database WHERE datname = {}", literal(data));
+    match session.texts(&text)?.is_empty() {
+        true => Ok(()),
+        false => session.run(&format!("ALTER DATABASE {} IS_TEMPLATE false", identifier(data))),
+    }
 }
 
 /// Marks it finished.

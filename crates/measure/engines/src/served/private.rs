@@ -8,7 +8,7 @@ use workahead_workloads::client::{Explained, Workload};
 use workahead_workloads::session::{Dialect, SessionError};
 
 use super::database::{Database, Pages, ProcessScope, ServerConfiguration};
-use super::files;
+use super::{files, settings};
 use crate::attach::Target;
 use crate::connector::Connector;
 use crate::fill::FillTimes;
@@ -111,6 +111,14 @@ impl<S: Server> Database for Private<S> {
         running: &ServerConfiguration,
         stop: &Stop,
     ) -> Result<(), EngineError> {
+        if let Some(name) = running.settings.keys().find(|name| !settings::allowed(S::NAME, name)) {
+            return Err(EngineError::failed(format!(
+                "`server.{}` is not a setting that a study may give {}: it may set memory, logging \
+                 of changes, parallelism and planning",
+                name.escape_debug(),
+                S::NAME
+            )));
+        }
         let options = Options {
             directory: home.to_owned(),
             programs: None,

@@ -13,6 +13,7 @@ mod postgres;
 mod private;
 mod read_only;
 mod shared;
+mod strangers;
 mod sysbench;
 mod tls;
 mod tpch;

@@ -210,8 +210,14 @@ fn what_is_longer_than_a_packet_goes_in_several() {
         let values = [Value::Text(&given), Value::Int(1)];
         let told = first(&mut session, length, &values, |row| row.int(0));
         assert_eq!(told, Ok(Some(bytes as i64)));
-        let told = session.texts(&format!("SELECT repeat('b', {bytes})")).unwrap();
-        assert!(told[0].len() == bytes && told[0].bytes().all(|byte| byte == b'b'), "{bytes}");
+        let mut whole = false;
+        let repeated = format!("SELECT repeat('b', {bytes})");
+        let read = session.query_text(&repeated, &mut |row| {
+            let told = row.text(0)?;
+            whole = told.len() == bytes && told.bytes().all(|byte| byte == b'b');
+            Ok(())
+        });
+        assert!(read == Ok(1) && whole, "{bytes}");
     }
     assert_eq!(session.texts("SELECT 1"), Ok(vec!["1".to_owned()]));
 }

@@ -1,13 +1,17 @@
 //! Directories for servers, and one server of each kind for all tests that leave it intact.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
+use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Stop};
 use workahead_study::instrument::Instrumentation;
+use workahead_study::protocol::Protocol;
+use workahead_study::setting::Setting;
 
 /// A directory that servers can reach when they run as another user.
 pub(crate) fn directory() -> TempDir {
@@ -28,6 +32,21 @@ pub(crate) fn engine(
     workahead_engines::register(&mut engines);
     let data_dir = directory.to_owned();
     engines.open(name, &EngineContext { data_dir, instrumentation, ..EngineContext::default() })
+}
+
+/// Runs a study's cell of SQL, which has to fail; in the engine's words.
+pub(crate) fn fails(engine: &mut dyn Engine, settings: &[(&str, &str)]) -> String {
+    let usual = [("workload", Setting::from("sql")), ("queries", 4.into())];
+    let given = settings.iter().map(|(key, value)| (*key, Setting::from(*value)));
+    let all = usual.into_iter().chain(given).map(|(key, value)| (key.to_owned(), value));
+    let (place, protocol) = (BTreeMap::new(), Protocol::default());
+    let cell = Cell { index: 0, block: 0, seed: 7, place, settings: all.collect(), protocol };
+    let stop = Stop::new();
+    let ran = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
+    match ran {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it ran: {settings:?}"),
+    }
 }
 
 pub(crate) fn options(directory: &Path) -> Options {

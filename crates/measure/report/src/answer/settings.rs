@@ -11,6 +11,7 @@ use workahead_study::cell::Cell;
 use workahead_study::statistics::{Ratio, Shown};
 
 use super::Compared;
+use crate::facts::machine_of;
 use crate::number;
 use crate::view::View;
 use crate::words;
@@ -47,7 +48,26 @@ pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>
         }
         None => ".".to_owned(),
     });
+    sentence.push_str(&beyond_cpus(view, cell, ratio).unwrap_or_default());
     sentence
+}
+
+/// Why a cell does more than its CPUs alone can, where its baseline has fewer of them: a reader who
+/// sees 2.32 times by two CPUs would else doubt the measurement, or believe in SMT.
+fn beyond_cpus(view: &View<'_>, cell: &Cell, ratio: Ratio) -> Option<String> {
+    let all = machine_of(view)?.allowed_cpus().len();
+    let cpus = |cell: &Cell| cell.integer("cpus").map_or(all, |cpus| cpus.unsigned_abs() as usize);
+    let base = view.results.plan.baseline_of(cell, &view.results.spec.method.baseline)?;
+    let (ours, of_base) = (cpus(cell), cpus(base));
+    let is_beyond = ours > of_base && ratio.interval?.low > ours as f64 / of_base as f64;
+    is_beyond.then(|| {
+        format!(
+            " That is more than {} against {of_base} can give by themselves: a server that is kept \
+             on fewer is also asked from the others, so that each message wakes one of them, and \
+             has fewer private caches. This run does not tell these apart.",
+            words::counted(ours, "CPU")
+        )
+    })
 }
 
 fn times(ratio: Ratio) -> String {

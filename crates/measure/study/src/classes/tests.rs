@@ -24,6 +24,9 @@ fn classes_of_the_article() {
     // Only the CPU falls.
     let cheaper = [point(1, 100.0, 100.0), point(2, 55.0, 90.0)];
     assert_eq!(class(&cheaper), Class::SuperScaling);
+    // A poor step with less CPU is no cheaper plan.
+    let idle = [point(1, 100.0, 100.0), point(2, 98.0, 90.0)];
+    assert_eq!(class(&idle), Class::DoesNotScale);
     // Poor, then good: Q6 and Q15.
     let late = [point(1, 100.0, 100.0), point(2, 95.0, 180.0), point(4, 50.0, 190.0)];
     assert_eq!(class(&late), Class::InefficientThenScales);

@@ -9,7 +9,7 @@
 //! runs. File names lose their directories, which differ between machines.
 
 use super::normal::condition;
-use super::tree::{Node, Role};
+use super::tree::{Node, Role, check_depth};
 use super::{postgres, rendered};
 
 /// Details that distinguish plans; those left out count partitions, columns and files.
@@ -54,6 +54,7 @@ fn indented(text: &str) -> Result<Node, String> {
             continue;
         }
         close(&mut open, depth);
+        check_depth(open.len() + 1)?;
         let end = line.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(line.len());
         let (name, details) = line.split_at(end);
         open.push((depth, named(name, details.trim_start_matches([':', ',']).trim())));

@@ -11,7 +11,7 @@
 //!
 //! In a box: the name, a line of dashes, then details, `key: value`, wrapped where they are long.
 
-use super::tree::Node;
+use super::tree::{Node, check_depth};
 
 /// The text inside of one box, by line.
 struct Drawn {
@@ -26,6 +26,7 @@ pub(super) fn parse(
     read: &mut dyn FnMut(&[String]) -> Result<Node, String>,
 ) -> Result<Node, String> {
     let boxes = boxes(text)?;
+    check_depth(boxes.last().map_or(0, |drawn| drawn.row + 1))?;
     let first = boxes.iter().position(|drawn| drawn.row == 0).ok_or("there is no box in it")?;
     node(&boxes, first, read)
 }

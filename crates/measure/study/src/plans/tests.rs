@@ -20,6 +20,21 @@ fn shape(path: &str) -> String {
     plan(path).tree().unwrap_or_else(|error| panic!("{path}: {error}")).shape()
 }
 
+/// Results may be somebody else's; a plan of 12,000 levels overflowed the stack.
+#[test]
+fn a_plan_that_is_too_deep_is_refused() {
+    let indented = |levels: usize| -> String {
+        (0..levels).map(|level| format!("{}FilterExec\n", " ".repeat(level))).collect()
+    };
+    let boxes = |levels: usize| "┌───┐\n│ A │\n└───┘\n".repeat(levels);
+    for drawn in [indented, boxes] {
+        let read = |levels| PlanText::new(Planner::Datafusion, drawn(levels)).tree();
+        assert!(read(512).is_ok());
+        let refused = read(513).unwrap_err().to_string();
+        assert!(refused.contains("below each other"), "{refused}");
+    }
+}
+
 #[test]
 fn shapes_of_the_papers_queries() {
     assert_eq!(

@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Operators above each other in a plan that is read: what goes over a plan nests as it does.
+const DEPTH_MAX: usize = 512;
+
+/// Refuses a plan of more levels than that.
+pub(super) fn check_depth(levels: usize) -> Result<(), String> {
+    match levels > DEPTH_MAX {
+        true => Err(format!("more than {DEPTH_MAX} of its operators lie below each other")),
+        false => Ok(()),
+    }
+}
+
 /// An operator with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {

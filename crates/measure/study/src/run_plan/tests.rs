@@ -153,6 +153,25 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
     assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not included");
 }
 
+/// A block of reads is compared with reads, not with the writes that all other cells do.
+#[test]
+fn a_baseline_that_is_swept_too_is_the_one_with_the_same_value() {
+    let text = "title = 't'\nquestion = 'q'\nengine = 'native'\n\
+        [axes]\nscheduler = ['cfs', 'itas']\nblock = [1, 2]\n\
+        [[sweeps]]\naxis = 'oper'\nvalues = ['read']\nwhere = { block = 2 }\n\
+        [method]\nbaseline = { scheduler = 'cfs' }\n";
+    let spec = Spec::parse("swept", text).unwrap();
+    let plan = RunPlan::new(&spec);
+    let at = |label: &str| plan.cells.iter().find(|cell| cell.label(&plan.axes) == label).unwrap();
+    let base = |label: &str| plan.baseline_of(at(label), &spec.method.baseline).unwrap();
+    assert_eq!(base("itas / 2 / read").label(&plan.axes), "cfs / 2 / read");
+    assert_eq!(base("itas / 2").label(&plan.axes), "cfs / 2");
+    let read = Settings::from([("oper".to_owned(), Setting::from("read"))]);
+    let of_reads = plan.baseline_of(at("itas / 2"), &read).unwrap();
+    assert_eq!(of_reads.label(&plan.axes), "itas / 2 / read");
+    assert!(plan.baseline_of(at("itas / 1"), &read).is_none());
+}
+
 #[test]
 fn a_random_order_is_complete_seeded_and_new_in_every_repetition() {
     let text = |seed: u32| {

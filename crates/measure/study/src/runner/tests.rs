@@ -220,10 +220,11 @@ fn findings_and_verdicts_follow_from_the_mock() {
     assert!((amac.ratio / 2.0 - 1.0).abs() < 0.03, "{amac:?}");
     assert_eq!((amac.shown(), amac.pairs), (Shown::Faster, 3));
     assert_eq!(findings[2].ratio.unwrap().shown(), Shown::NoDifference);
-    let words: Vec<Word> = results.verdicts().iter().map(|verdict| verdict.word).collect();
+    let words: Vec<Word> =
+        results.verdicts().iter().map(|verdict| verdict.judgement.direction).collect();
     assert_eq!(words, [Word::Agrees, Word::Disagrees, Word::CannotBeSaidHere]);
     let verdicts = results.verdicts();
-    assert!(verdicts[2].reason.contains("share a core"), "{:?}", verdicts[2]);
+    assert!(verdicts[2].judgement.reason.contains("share a core"), "{:?}", verdicts[2]);
     assert_eq!(verdicts[0].tier, "C");
     assert_eq!(verdicts[0].cells.len(), 2, "one per page size");
 }
@@ -244,9 +245,12 @@ fn a_run_on_a_busy_machine_concludes_nothing() {
     };
     let (share, verdicts) = had(0.26);
     assert!((share - 0.26).abs() < 1e-9);
-    assert!(verdicts.iter().all(|verdict| verdict.word == Word::CannotBeSaidHere));
-    assert!(verdicts[0].reason.contains("busy") && verdicts[0].reason.contains("26 %"));
-    assert_eq!(had(0.97).1[0].word, Word::Agrees);
+    assert!(verdicts.iter().all(|verdict| verdict.judgement.direction == Word::CannotBeSaidHere));
+    assert!(
+        verdicts[0].judgement.reason.contains("busy")
+            && verdicts[0].judgement.reason.contains("26 %")
+    );
+    assert_eq!(had(0.97).1[0].judgement.direction, Word::Agrees);
 }
 
 #[test]

@@ -5,17 +5,27 @@ use std::collections::BTreeSet;
 use crate::measure::{INSTRUCTIONS, TIMES};
 use crate::method::{self, CACHES, repeated};
 use crate::nearest;
+use crate::paper::Claim;
 use crate::protocol::{PROTOCOL, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 
 /// More cells than this are a typing error.
 const CELLS_MAX: usize = 100_000;
+/// The run plan is made axis by axis.
+const AXES_MAX: usize = 64;
+/// Every cell has all settings, so a long one counts as often as there are cells.
+const CELL_BYTES_MAX: usize = 1 << 30;
+/// Each claim and each chart looks through all cells.
+const LOOKS_MAX: usize = 20_000_000;
+/// A setting beside its text: name and value in two maps.
+const SETTING_BYTES: usize = 200;
 
 /// The first error, in words.
 pub(super) fn check(spec: &Spec) -> Result<(), String> {
     check_axes(spec)?;
     check_sweeps(spec)?;
+    check_size(spec)?;
     check_protocol(spec)?;
     check_method(spec)?;
     check_charts(spec)?;
@@ -23,6 +33,9 @@ pub(super) fn check(spec: &Spec) -> Result<(), String> {
 }
 
 fn check_axes(spec: &Spec) -> Result<(), String> {
+    if spec.axes.len() > AXES_MAX {
+        return Err(format!("{} axes are more than {AXES_MAX}: remove some", spec.axes.len()));
+    }
     for axis in &spec.axes {
         if axis.name == "case" {
             return Err("axes.case: cases are written as [[cases]], rename the axis".to_owned());
@@ -37,13 +50,49 @@ fn check_axes(spec: &Spec) -> Result<(), String> {
     if let Some(twice) = repeated(spec.cases.iter().map(|case| case.name.clone())) {
         return Err(format!("two cases are named \"{twice}\": rename one"));
     }
-    let cells: usize = spec.axes.iter().map(|axis| axis.values.len()).product();
-    match cells.saturating_mul(spec.cases.len().max(1)) {
-        cells if cells > CELLS_MAX => {
-            Err(format!("{cells} cells are more than {CELLS_MAX}: shorten an axis"))
-        }
+    Ok(())
+}
+
+/// Counts cells before any is made. A sweep counts as if it were of all cells.
+fn check_size(spec: &Spec) -> Result<(), String> {
+    let lengths = spec.axes.iter().map(|axis| axis.values.len());
+    let lengths = lengths.chain([spec.cases.len().max(1)]);
+    let swept = spec.sweeps.iter().map(|sweep| sweep.values.len());
+    let swept = swept.fold(1, usize::saturating_add);
+    let cells = lengths.chain([swept]).fold(1, usize::saturating_mul);
+    if cells > CELLS_MAX {
+        let cells = if cells == usize::MAX { "too many".to_owned() } else { cells.to_string() };
+        return Err(format!("{cells} cells are more than {CELLS_MAX}: shorten an axis or a sweep"));
+    }
+    let asking = spec.paper.len().saturating_add(spec.method.charts.len());
+    if cells.saturating_mul(asking) > LOOKS_MAX {
+        return Err(format!(
+            "{asking} claims and charts of {cells} cells are more than {LOOKS_MAX} looks at a \
+             cell: remove some, or shorten an axis"
+        ));
+    }
+    let widest = |values: &[Setting]| {
+        values.iter().map(|value| value.to_string().len()).max().unwrap_or_default()
+    };
+    let of_axis = |name: &str, values: &[Setting]| SETTING_BYTES + name.len() + widest(values);
+    let axes = spec.axes.iter().map(|axis| of_axis(&axis.name, &axis.values));
+    let sweeps = spec.sweeps.iter().map(|sweep| of_axis(&sweep.axis, &sweep.values));
+    let cases = spec.cases.iter().map(|case| bytes(&case.settings)).max();
+    let cell = axes.chain(sweeps).chain(cases).fold(bytes(&spec.workload), usize::saturating_add);
+    match cells.saturating_mul(cell) {
+        all if all > CELL_BYTES_MAX => Err(format!(
+            "{cells} cells with {cell} bytes of settings each are more than {} MiB: shorten an \
+             axis or a setting",
+            CELL_BYTES_MAX >> 20
+        )),
         _ => Ok(()),
     }
+}
+
+fn bytes(settings: &Settings) -> usize {
+    let of =
+        |(name, value): (&String, &Setting)| SETTING_BYTES + name.len() + value.to_string().len();
+    settings.iter().map(of).sum()
 }
 
 fn check_sweeps(spec: &Spec) -> Result<(), String> {
@@ -125,9 +174,16 @@ fn check_paper(spec: &Spec) -> Result<(), String> {
     for claim in &spec.paper {
         let at = format!("paper {}", claim.row);
         check_cells(spec, &claim.cells, &at)?;
+        for except in &claim.except {
+            check_cells(spec, except, &format!("{at}: except"))?;
+        }
         check_baseline(spec, &claim.against, &format!("{at}: against"))?;
+        check_baseline(spec, &claim.than, &format!("{at}: than"))?;
         if claim.over.is_some() && claim.measure.is_none() {
             return Err(format!("{at} has `over` but no `measure`: name the measure above it"));
+        }
+        if let Some(value) = claim.value {
+            check_value_claim(claim, value).map_err(|why| format!("{at}: {why}"))?;
         }
         match claim.ratio {
             Some(ratio) if !(ratio.is_finite() && ratio > 0.0) => {
@@ -141,6 +197,20 @@ fn check_paper(spec: &Spec) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A value is of a measure, and nothing else is claimed beside it.
+fn check_value_claim(claim: &Claim, value: f64) -> Result<(), String> {
+    if !(value.is_finite() && value > 0.0) {
+        return Err("value must be above 0".to_owned());
+    }
+    if claim.measure.is_none() {
+        return Err("it has a `value` but no `measure`: name what it is of".to_owned());
+    }
+    match claim.ratio.is_some() || claim.direction.is_some() || !claim.than.is_empty() {
+        true => Err("a `value` stands alone: write what else is claimed as another".to_owned()),
+        false => Ok(()),
+    }
 }
 
 fn method_has_no_baseline(spec: &Spec) -> bool {

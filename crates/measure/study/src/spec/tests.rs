@@ -227,3 +227,32 @@ fn profiles_are_by_the_requested_events() {
         assert!(message.contains(expected) && !message.contains('\n'), "{message}");
     }
 }
+
+/// Also where the number of cells has more than 64 bits, and where axes are short and sweeps long.
+#[test]
+fn too_many_cells_are_refused_before_any_is_made() {
+    let axes = |count: usize, values: &str| -> String {
+        (0..count).map(|axis| format!("a{axis} = {values}\n")).collect()
+    };
+    let many = format!("{:?}", (0..1_000).collect::<Vec<_>>());
+    let sweep =
+        format!("[[sweeps]]\naxis = \"more\"\nvalues = {many}\nwhere = {{ size = 64 }}\n[method]");
+    for (old, new, expected) in [
+        ("size =", axes(62, "[1, 2]") + "size =", "too many cells are more than 100000: shorten"),
+        ("size =", axes(63, "[1]") + "size =", "65 axes are more than 64: remove some"),
+        ("[64, 128]", many.clone(), "4004000 cells are more than 100000: shorten an axis or"),
+    ] {
+        let text = STUDY.replacen("[method]", &sweep, 1).replacen(old, &new, 1);
+        let found = Spec::parse("demo", &text).unwrap_err().to_string();
+        assert!(found.contains(expected), "{found}");
+    }
+    let claim = "[[paper]]\nrow = \"E1\"\nfigure = \"\"\nsays = \"\"\nratio = 2.0\n";
+    let claims = claim.repeat(5_000) + "[method]";
+    let text = STUDY.replacen("[method]", &claims, 1).replacen("[64, 128]", &many, 1);
+    let found = Spec::parse("demo", &text).unwrap_err().to_string();
+    assert!(found.contains("looks at a cell: remove some"), "{found}");
+    let long = format!("rows = 2_000, sql = \"{}\"", "x".repeat(1 << 20));
+    let text = STUDY.replacen("rows = 2_000", &long, 1).replacen("[64, 128]", &many, 1);
+    let found = Spec::parse("demo", &text).unwrap_err().to_string();
+    assert!(found.contains("settings each are more than 1024 MiB"), "{found}");
+}

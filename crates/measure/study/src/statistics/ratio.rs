@@ -50,6 +50,21 @@ impl Ratio {
         Some(Ratio { ratio: mean.exp(), interval, pairs: logs.len(), p: p_of_no_effect(&logs) })
     }
 
+    /// The same where counts may be 0 in all pairs: ∞ against none, 0 of some, 1 of none on either
+    /// side. A mixture has no ratio.
+    pub(crate) fn of_counts(pairs: &[(f64, f64)]) -> Option<Ratio> {
+        let is_none = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().all(|pair| of(pair) == 0.0);
+        let ratio = match (is_none(&|pair| pair.0), is_none(&|pair| pair.1)) {
+            _ if pairs.is_empty() => return None,
+            (false, false) => return Ratio::paired(pairs),
+            (false, true) => f64::INFINITY,
+            (true, false) => 0.0,
+            (true, true) => 1.0,
+        };
+        let interval = (pairs.len() > 1).then(|| Interval::at(ratio));
+        Some(Ratio { ratio, interval, pairs: pairs.len(), p: None })
+    }
+
     /// The position of its interval.
     pub fn shown(&self) -> Shown {
         match self.interval {

@@ -267,3 +267,11 @@ proptest! {
         }
     }
 }
+
+/// "Eliminating the outliers and taking the average" (Hassanein et al. 2008, section 4).
+#[test]
+fn a_cleaned_mean_leaves_outliers_out() {
+    let values = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 50.0, 1.0];
+    assert!((mean(&values, Mean::Cleaned).unwrap() - 1.0).abs() < 1e-12);
+    assert_eq!(mean(&[], Mean::Cleaned), None);
+}

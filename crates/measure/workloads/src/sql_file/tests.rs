@@ -1,5 +1,7 @@
 //! Cutting, reading or writing, order, and answers that change.
 
+use std::fs;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -9,7 +9,7 @@ use workahead_simulator::walks::{
 use workahead_study::engine::EngineError;
 use workahead_walks::technique::Technique;
 use workahead_walks::walk::Row;
-use workahead_walks::work_ahead::{Direction, Guard, Helper, Options, Skip, Wait};
+use workahead_walks::work_ahead::{Direction, Guard, Helper, Options, Skip, Throttle, Wait};
 
 use crate::machine::ModelledMachine;
 use crate::queues::Sharing;
@@ -89,7 +89,10 @@ impl Model {
             Technique::WorkAhead(Options { helper: Some(helper), .. }) => {
                 helper_options(helper, pause).map(HelperKind::Set).map(Some)
             }
-            Technique::DirectHelper { size } => {
+            Technique::DirectHelper { throttle, .. } if throttle != Throttle::Pause => {
+                Err(unthrottled(throttle))
+            }
+            Technique::DirectHelper { size, .. } => {
                 Ok(Some(HelperKind::Direct(DirectHelperOptions { rows: size as Row, pause })))
             }
             _ => Ok(None),
@@ -97,10 +100,21 @@ impl Model {
     }
 }
 
+/// No document says what the instruction costs on a machine of theirs, which had none.
+fn unthrottled(throttle: Throttle) -> EngineError {
+    let name = throttle.name();
+    EngineError::setting(
+        "technique",
+        format!("the cost of `{name}` is not modelled: leave it out, or write `pause`"),
+    )
+}
+
 fn helper_options(helper: Helper, pause: u32) -> Result<HelperOptions, EngineError> {
     let spin = match helper.wait {
         Wait::None => None,
         Wait::Spin { pauses } => Some(pauses * pause),
+        Wait::Throttle(Throttle::Pause) => Some(pause),
+        Wait::Throttle(throttle) => return Err(unthrottled(throttle)),
         Wait::Sleep(_) => {
             return Err(EngineError::setting(
                 "technique",

@@ -65,6 +65,11 @@ fn unsupported_settings_are_refused_with_the_reason() {
             "operating system",
         ),
         ("operator = \"hash_join\", rows = 500, results = \"whole\"", "merging"),
+        ("operator = \"hash_join\", rows = 500, threads = \"bi:2,split=morsels\"", "free first"),
+        (
+            "operator = \"hash_join\", rows = 500, technique = \"work-ahead:wait=serialize\"",
+            "not modelled",
+        ),
         ("operator = \"interference\"", "choose another"),
         ("operator = \"hash_join\", rows = 500, siblings = \"half\"", "off"),
     ] {

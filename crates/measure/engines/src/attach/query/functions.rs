@@ -42,8 +42,6 @@ const BOTH: &[&str] = &[
     "json_object",
     // Full text and geometry.
     "area",
-    // Networks and identifiers.
-    "host",
     // Types.
     "cast", "convert",
     // What a client asks of the server.
@@ -96,7 +94,8 @@ const POSTGRES: &[&str] = &[
     "plainto_tsquery", "point", "polygon", "radius", "strip", "to_tsquery", "to_tsvector",
     "ts_headline", "ts_rank", "ts_rank_cd", "websearch_to_tsquery", "width",
     // Networks and identifiers.
-    "abbrev", "broadcast", "family", "gen_random_uuid", "hostmask", "masklen", "netmask", "network",
+    "abbrev", "broadcast", "family", "gen_random_uuid", "host", "hostmask", "masklen", "netmask",
+    "network",
     // Types.
     "pg_typeof",
     // What a client asks of the server.

@@ -191,6 +191,14 @@ fn what_is_deep_or_long_is_no_danger() {
     assert_eq!(check(&chain, Dialect::Postgres).err(), None);
     let nested = format!("select {}1{}", "(".repeat(20_000), ")".repeat(20_000));
     assert!(check(&nested, Dialect::Postgres).is_err());
+    // Each level takes the parser longer than the one before: 45 of them took hours.
+    for nested in ["cast(", "a(", "(", "array["] {
+        let begun = std::time::Instant::now();
+        for levels in [LEVELS_MAX - 1, 45] {
+            check(&format!("select {}1", nested.repeat(levels)), Dialect::Postgres).unwrap_err();
+        }
+        assert!(begun.elapsed().as_secs() < 10, "{nested}");
+    }
     let says = check(&format!("select '{}'", "a".repeat(70_000)), Dialect::Postgres).unwrap_err();
     assert!(says.contains("64 KiB"), "{says}");
 }

@@ -7,10 +7,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use workahead_machine::regular_file;
 use workahead_study::engine::EngineError;
 use workahead_workloads::client::{Order, Workload};
 use workahead_workloads::session::Dialect;
-use workahead_workloads::sql_file::{OnData, SqlFile};
+use workahead_workloads::sql_file::{FILE_BYTES_MAX, OnData, SqlFile};
 
 use super::{KINDS, Kind, Work, tpch};
 use crate::configuration::CellConfiguration;
@@ -79,7 +80,7 @@ pub(super) fn data(options: &Options) -> String {
     let mut name = options.data.as_ref().map_or("nothing".to_owned(), |data| data.data());
     if let Some(path) = &options.set_up {
         let mut hasher = DefaultHasher::new();
-        std::fs::read(path).unwrap_or_default().hash(&mut hasher);
+        regular_file::read(path, FILE_BYTES_MAX).unwrap_or_default().hash(&mut hasher);
         name.push_str(&format!("_{:016x}", hasher.finish()));
     }
     name

@@ -1,0 +1,143 @@
+//! Studies from somebody else: whatever their statements and settings are, they run no program, and
+//! neither read nor write a file that is not the database's own.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use tempfile::TempDir;
+
+use crate::shared::{directory, engine, fails};
+
+/// A place where any user may write, and the name of a file in it.
+fn open_place(home: &TempDir) -> (std::path::PathBuf, String) {
+    let place = home.path().join("open");
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o777)).unwrap();
+    let out = place.join("out").to_str().unwrap().to_owned();
+    (place, out)
+}
+
+/// Each statement fails and leaves nothing; so does a harmless one with each of the settings.
+fn harm_nothing(product: &str, home: &TempDir, statements: &[String], settings: &[(&str, &str)]) {
+    let place = home.path().join("open");
+    let mut engine = engine(product, home.path(), None).unwrap();
+    let is_empty = || fs::read_dir(&place).unwrap().next().is_none();
+    for statement in statements {
+        let said = fails(engine.as_mut(), &[("sql", statement)]);
+        assert!(is_empty(), "{statement}: {said}");
+        let refused = ["disabled", "annot", "denied", "must be", "permission", "privilege", "user"];
+        assert!(refused.iter().any(|word| said.contains(word)), "{statement}: {said}");
+    }
+    for (name, value) in settings {
+        let said = fails(engine.as_mut(), &[("sql", "select 1"), (name, value)]);
+        assert!(is_empty(), "{name}: {said}");
+    }
+    engine.finish().unwrap();
+}
+
+#[test]
+fn duckdb_touches_no_file_but_its_own() {
+    let home = directory();
+    let (_, out) = open_place(&home);
+    let copy = format!("copy (select 1) to '{out}'");
+    let statements = [
+        copy.clone(),
+        format!("attach '{out}' as other"),
+        "select * from read_csv('/etc/passwd')".to_owned(),
+        format!("set global enable_external_access = true; {copy}"),
+        format!("set global allowed_paths = ['{out}']; {copy}"),
+        format!("set global log_query_path = '{out}'"),
+        format!("load '{out}'"),
+    ];
+    let settings = [
+        ("server.enable_external_access", "true"),
+        ("server.allowed_paths", out.as_str()),
+        ("server.log_query_path", &out),
+        ("server.temp_directory", &out),
+    ];
+    harm_nothing("duckdb", &home, &statements, &settings);
+}
+
+#[test]
+#[cfg(feature = "sql")]
+fn datafusion_touches_no_file_but_its_own() {
+    let home = directory();
+    let (_, out) = open_place(&home);
+    let copy = format!("copy (values (1)) to '{out}' stored as csv");
+    let statements = [
+        copy.clone(),
+        format!("select 1; {copy}"),
+        format!("explain analyze {copy}"),
+        "create external table p stored as csv location '/etc/passwd'".to_owned(),
+        format!("set datafusion.runtime.temp_directory = '{out}'"),
+        format!("SET \"datafusion\".\"Runtime\".temp_directory = '{out}'"),
+    ];
+    let settings = [("server.datafusion.runtime.temp_directory", out.as_str())];
+    harm_nothing("datafusion", &home, &statements, &settings);
+    let mut engine = engine("datafusion", home.path(), None).unwrap();
+    let said = fails(engine.as_mut(), &[("sql", "select * from '/etc/passwd'")]);
+    assert!(said.contains("not found"), "{said}");
+}
+
+/// Others could put links into it, through which root would write.
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let home = directory();
+    let open = home.path().join("duckdb");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, open.join("loaded-nothing")).unwrap();
+    let mut engine = engine("duckdb", home.path(), None).unwrap();
+    let said = fails(engine.as_mut(), &[("sql", "select 1")]);
+    assert!(said.contains("others can write to it"), "{said}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+#[test]
+fn postgres_runs_no_program() {
+    let home = directory();
+    let (_, out) = open_place(&home);
+    let program = format!("copy (select 1) to program 'cat > {out}'");
+    let statements = [
+        program.clone(),
+        format!("copy (select 1) to '{out}'"),
+        format!("select lo_export(lo_from_bytea(0, 'x'), '{out}')"),
+        "select pg_read_file('/etc/passwd')".to_owned(),
+        format!("set role workahead; {program}"),
+        format!("reset session authorization; {program}"),
+        format!("alter role current_user superuser; {program}"),
+        format!("alter system set archive_command = 'id > {out}'"),
+    ];
+    let command = format!("id > {out}");
+    let settings = [
+        ("server.archive_command", command.as_str()),
+        ("server.shared_preload_libraries", &out),
+        ("server.listen_addresses", "*"),
+        ("server.log_directory", &out),
+    ];
+    harm_nothing("postgres", &home, &statements, &settings);
+}
+
+#[test]
+fn mariadb_touches_no_file_but_its_own() {
+    let home = directory();
+    let (place, out) = open_place(&home);
+    let statements = [
+        format!("select 1 into outfile '{out}'"),
+        format!("set global general_log_file = '{out}'"),
+        "install soname 'ha_federatedx'".to_owned(),
+        // The table is made where all others are.
+        format!(
+            "create table t (a int) data directory = '{}'; grant file on *.* to current_user",
+            place.display()
+        ),
+    ];
+    let settings = [
+        ("server.general_log_file", out.as_str()),
+        ("server.plugin-load-add", &out),
+        ("server.init_file", &out),
+    ];
+    harm_nothing("mariadb", &home, &statements, &settings);
+}
