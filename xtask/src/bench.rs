@@ -12,11 +12,13 @@
 //! What is kept is that object beside the machine it was measured on, never the machine's name:
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines; [`sql`] takes words, and an hour; [`cluster`] is of
-//! processes, [`python`] of a wheel, and [`build`] of the project itself.
+//! processes, [`lookup`] of a package outside of the workspace, [`python`] of a wheel, and
+//! [`build`] of the project itself.
 
 pub(crate) mod build;
 pub(crate) mod cluster;
 mod cpu_time;
+pub(crate) mod lookup;
 pub(crate) mod memory;
 mod page;
 pub(crate) mod peers;
@@ -31,7 +33,8 @@ use serde_json::{Value, json};
 use crate::workspace::Workspace;
 
 /// Benches of their own kind.
-const OTHERS: &str = "with words of their own (--help): peers, sql, cluster, memory, python, build";
+const OTHERS: &str = "with words of their own (--help): peers, sql, cluster, memory, lookup, \
+                      python, build";
 
 /// Runs the bench of this name, or every one, and records it.
 pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {

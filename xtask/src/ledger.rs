@@ -3,13 +3,15 @@
 use anyhow::{Context, Result, anyhow};
 
 use crate::tidy::Tree;
-use crate::tidy::ledger::{Engines, Entry, PATH, entries, marks, rows};
+use crate::tidy::ledger::{Engines, Entry, PATH, direction, entries, marks, rows};
 use crate::workspace::Workspace;
 
-/// One line per kind of row: how many, how many carried, the verdicts.
+/// One line per kind of row: how many, how many carried, the directions of what was measured and of
+/// what was modelled.
 pub(crate) fn summary(workspace: &Workspace) -> Result<bool> {
     let entries = read(workspace)?;
-    println!("  rows       all  done  agrees  disagrees  cannot be said  waiting");
+    println!("                               measured            modelled");
+    println!("  rows       all  done  waiting  agrees  disagrees   agrees  disagrees");
     let mut kinds: Vec<String> = Vec::new();
     for row in rows() {
         if !kinds.iter().any(|known| known == kind(&row)) {
@@ -19,15 +21,17 @@ pub(crate) fn summary(workspace: &Workspace) -> Result<bool> {
     for kind in kinds {
         let of: Vec<&Entry> =
             entries.iter().filter(|entry| self::kind(&entry.row) == kind).collect();
-        let verdict = |word| of.iter().filter(|entry| entry.verdict == word).count();
+        let measured = |word| of.iter().filter(|one| direction(&one.measured) == word).count();
+        let modelled = |word| of.iter().filter(|one| direction(&one.modelled) == word).count();
         println!(
-            "  {kind:<8} {:>5} {:>5} {:>7} {:>10} {:>15} {:>8}",
+            "  {kind:<8} {:>5} {:>5} {:>8} {:>7} {:>10} {:>8} {:>10}",
             of.len(),
             of.iter().filter(|entry| entry.done()).count(),
-            verdict("agrees"),
-            verdict("disagrees"),
-            verdict("cannot be said here"),
             of.iter().filter(|entry| !entry.done()).count(),
+            measured("agrees"),
+            measured("disagrees"),
+            modelled("agrees"),
+            modelled("disagrees"),
         );
     }
     complete(&entries)
@@ -46,7 +50,8 @@ pub(crate) fn list(workspace: &Workspace, prefix: &str) -> Result<bool> {
             ("test", &entry.test),
             ("study", &studies),
             ("mark", &marks),
-            ("verdict", &entry.verdict),
+            ("measured", &entry.measured),
+            ("modelled", &entry.modelled),
             ("reason", &entry.reason),
         ] {
             if !value.is_empty() {

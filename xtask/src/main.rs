@@ -60,6 +60,7 @@ usage: cargo xtask COMMAND
   bench sql [--help]    TPC-H or TPC-DS in DataFusion, by its own joins and by ours
   bench cluster [--help]
                         TPC-H on one and two workers, beside one process
+  bench lookup [--help] our hash and ordered index beside hashbrown, Boost, BTreeMap and others
   bench python [--help] our join from Python beside the Rust one, Polars and DuckDB
   answers               TPC-H's answers in crates/execute/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
@@ -70,8 +71,13 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = Workspace::find().and_then(|workspace| match words.as_slice() {
-        ["setup"] => setup::run(test::Depth::All),
         ["test", words @ ..] => test::run(&workspace, words),
+        ["bench", "--help" | "-h"] => bench::run(&workspace, Some("--help")),
+        [] | ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        ["setup"] => setup::run(test::Depth::All),
         ["hook", words @ ..] => hook::run(&workspace, words),
         ["python"] => Ok(python::run(&workspace)),
         ["wheels", names @ ..] => wheels::run(&workspace, names),
@@ -82,6 +88,7 @@ fn main() -> ExitCode {
         ["pages", words @ ..] => pages::run(&workspace, words),
         ["bench"] => bench::run(&workspace, None),
         ["bench", "build", words @ ..] => bench::build::run(&workspace, words),
+        ["bench", "lookup", words @ ..] => bench::lookup::run(&workspace, words),
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", "cluster", words @ ..] => bench::cluster::run(&workspace, words),
@@ -92,10 +99,6 @@ fn main() -> ExitCode {
         ["newcomer", command] => newcomer::run(&workspace, Some(command)),
         ["bench", name] => bench::run(&workspace, Some(name)),
         ["fuzz", "joins", words @ ..] => fuzz::joins(&workspace, words),
-        [] | ["help" | "--help" | "-h"] => {
-            print!("{USAGE}");
-            Ok(true)
-        }
         other => {
             eprintln!("unknown task: {}\n\n{USAGE}", other.join(" "));
             std::process::exit(2);

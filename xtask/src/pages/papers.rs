@@ -64,9 +64,10 @@ const OPENING: &str = "\
 
 Workahead starts from five papers. Each of their mechanisms, workloads, experiments and limits is a
 row here, with the files that carry it, the test that holds it, the studies that measure it, and
-what these say of the paper: *agrees*, *disagrees*, *cannot be said here*. A row that is not carried
-says why. This page is made from `docs/ledger.toml`; the build fails where a row has neither code
-nor a reason.
+what these say of the paper in two words, direction and size: *agrees, within 25 %*. What is
+measured and what is modelled have words of their own. A row that is not carried, or that no kept
+run answered, says why. This page is made from `docs/ledger.toml`; the build fails where a row has
+neither code nor a reason.
 
 An experiment is marked:
 
@@ -134,8 +135,10 @@ fn line(entry: &Entry, engines: &Engines) -> String {
     let studies: Vec<String> =
         entry.studies.iter().map(|id| format!("[{id}](../studies/{id}.toml)")).collect();
     let mut stands = Vec::new();
-    if !entry.verdict.is_empty() {
-        stands.push(format!("**{}**", entry.verdict));
+    for (tier, verdict) in [("measured", &entry.measured), ("modelled", &entry.modelled)] {
+        if !verdict.is_empty() {
+            stands.push(format!("{tier}: **{verdict}**"));
+        }
     }
     let marks = marks(entry, engines);
     if !marks.is_empty() {
@@ -184,12 +187,12 @@ mod tests {
     fn a_row_says_where_how_and_what() {
         let tree = Tree::of(&[("studies/zhou/a.toml", "engine = \"modelled\"")]);
         let text = "row = \"E4.6\"\nwords = \"a | b\"\nwhere = [\"crates/x/a.rs\"]\n\
-            test = \"crates/x/b.rs\"\nstudy = [\"zhou/a\"]\nverdict = \"agrees\"\n";
+            test = \"crates/x/b.rs\"\nstudy = [\"zhou/a\"]\nmodelled = \"agrees, beyond\"\n";
         let line = line(&entry(text), &Engines::of(&tree));
         assert_eq!(
             line,
             "| <a id=\"E4.6\"></a>E4.6 | a \\| b | [x/<wbr>a.rs](../crates/x/a.rs)<br>test: \
-             [x/<wbr>b.rs](../crates/x/b.rs) | **agrees**<br>modelled<br>by \
+             [x/<wbr>b.rs](../crates/x/b.rs) | modelled: **agrees, beyond**<br>modelled<br>by \
              [zhou/a](../studies/zhou/a.toml) |\n"
         );
     }

@@ -2,16 +2,21 @@
 //! what an entry claims to be there is there.
 //!
 //! ```text
-//!  done      where = paths that exist, test = a path, study = ids that ship, verdict
+//!  done      where = paths that exist, test = a path, study = ids that ship, an answer
 //!  not yet   reason = what it waits for; where = the crate that is to bring it
 //! ```
 //!
 //! An experiment that is done has a mark too (row D1): the engines of its studies say it, or
 //! `mark = "arithmetic"` where its figures are computed from those that the paper prints.
 //!
+//! An experiment is done when a kept run answered it: `measured` and `modelled` are the words of
+//! `bench/record/papers/` (each kept row against its entry), and one of them at least agrees or
+//! disagrees. A study that exists and never said anything is no answer: such a row has a reason.
+//!
 //! A study names the rows it answers (`ledger = ["E4.6"]`, and the `row` of what the paper says);
 //! the row's entry names the study. Each is held against the other.
 
+mod kept;
 mod marks;
 mod studies;
 
@@ -50,7 +55,8 @@ const ROWS: [(&str, u32, u32); 19] = [
 /// Hardware that the papers name without a number.
 const ROWS_UNNUMBERED: [&str; 3] = ["HW-SMP-NUMA", "HW-4T", "HW-VM"];
 
-const VERDICTS: [&str; 4] = ["", "agrees", "disagrees", "cannot be said here"];
+const DIRECTIONS: [&str; 3] = ["agrees", "disagrees", "cannot be said here"];
+const SIZES: [&str; 5] = ["within 10 %", "within 25 %", "within 2×", "beyond", "no figure"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,9 +80,13 @@ pub(crate) struct Entry {
     /// Ids of the studies that measure it.
     #[serde(default, rename = "study")]
     pub(crate) studies: Vec<String>,
-    /// What was measured says of the paper, where the row is an experiment.
+    /// What was measured says of the paper, where the row is an experiment: direction and size, as
+    /// `agrees, within 25 %`.
     #[serde(default)]
-    pub(crate) verdict: String,
+    pub(crate) measured: String,
+    /// What models say of it.
+    #[serde(default)]
+    pub(crate) modelled: String,
     /// `arithmetic`, where figures are computed from published ones.
     #[serde(default)]
     pub(crate) mark: String,
@@ -90,6 +100,16 @@ impl Entry {
     pub(crate) fn done(&self) -> bool {
         self.reason.is_empty()
     }
+}
+
+/// The direction of a verdict's two words.
+pub(crate) fn direction(verdict: &str) -> &str {
+    verdict.split_once(", ").map_or(verdict, |(direction, _)| direction)
+}
+
+/// Whether something was said.
+fn is_answer(verdict: &str) -> bool {
+    matches!(direction(verdict), "agrees" | "disagrees")
 }
 
 /// Every row id, in the ledger's order.
@@ -136,6 +156,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         );
     }
     findings.extend(studies::check(tree, file, &entries));
+    findings.extend(kept::check(tree, file, &entries));
     findings
 }
 
@@ -150,8 +171,14 @@ fn faults(tree: &Tree, entry: &Entry, engines: &Engines) -> impl Iterator<Item =
     if entry.words.trim().is_empty() {
         faults.push("no words".to_owned());
     }
-    if !VERDICTS.contains(&entry.verdict.as_str()) {
-        faults.push(format!("verdict `{}` is none of the three", entry.verdict));
+    for verdict in [&entry.measured, &entry.modelled] {
+        let known = match verdict.split_once(", ") {
+            Some((direction, size)) => DIRECTIONS.contains(&direction) && SIZES.contains(&size),
+            None => verdict.is_empty(),
+        };
+        if !known {
+            faults.push(format!("verdict `{verdict}` is not a direction and a size"));
+        }
     }
     let arithmetic = entry.mark == marks::ARITHMETIC;
     if !(arithmetic || entry.mark.is_empty()) || (arithmetic && !entry.row.starts_with('E')) {
@@ -173,8 +200,9 @@ fn faults(tree: &Tree, entry: &Entry, engines: &Engines) -> impl Iterator<Item =
         faults.push("an acceptance row names the test that proves it".to_owned());
     }
     let studied = arithmetic || !entry.studies.is_empty();
-    if entry.row.starts_with('E') && (entry.verdict.is_empty() || !studied) {
-        let says = "an experiment that is done has a verdict, and a study or `mark`";
+    let answered = is_answer(&entry.measured) || is_answer(&entry.modelled);
+    if entry.row.starts_with('E') && !(answered && studied) {
+        let says = "an experiment without a reason has a kept answer, and a study or `mark`";
         faults.push(says.to_owned());
     } else if entry.row.starts_with('E') && marks(entry, engines).is_empty() {
         faults.push("neither real nor modelled: its studies name no engine".to_owned());

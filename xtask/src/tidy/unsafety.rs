@@ -6,6 +6,9 @@ use super::{Finding, Tree};
 
 /// The leaves: file, and why safe Rust can't say it.
 const LEAVES: &[(&str, &str)] = &[
+    ("bench/lookup/src/boost.rs", "calls a map of C++"),
+    ("bench/lookup/src/limit.rs", "the prefetch instruction is an intrinsic"),
+    ("bench/lookup/src/timing.rs", "reads a thread's CPU clock through libc"),
     ("crates/measure/duckdb/src/answer.rs", "reads rows where DuckDB's library put them"),
     ("crates/measure/duckdb/src/database.rs", "says which of its handles threads may share"),
     ("crates/measure/duckdb/src/ffi.rs", "loads DuckDB's library and calls it"),
@@ -19,6 +22,9 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
     ("crates/machine/src/process/peer.rs", "asks through libc who is behind a socket"),
     ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
+    ("crates/execute/lookup/src/memory.rs", "allocates tables, and asks for huge pages"),
+    ("crates/execute/lookup/src/hash_index/table.rs", "entries of any type in lines of memory"),
+    ("crates/execute/lookup/src/ordered_index/nodes.rs", "keys of any type in nodes of lines"),
     ("crates/execute/walks/src/bucket/compare.rs", "loads a bucket of keys into a vector register"),
     (
         "crates/execute/walks/src/perfect_hash/atomics.rs",
@@ -35,6 +41,10 @@ const LEAVES: &[(&str, &str)] = &[
     (
         "crates/execute/walks/src/work_ahead/run.rs",
         "defines the promise that a helper's loads rest on",
+    ),
+    (
+        "crates/execute/walks/src/work_ahead/throttle.rs",
+        "instructions that have no function in the library",
     ),
     ("crates/execute/walks/src/work_ahead/touch.rs", "the helper's load must happen, value unused"),
     (

@@ -64,34 +64,59 @@ fn an_acceptance_row_names_its_test() {
     assert_eq!(found(&with_test, &[]).len(), 2);
 }
 
+/// A kept run that said this of E4.6.
+fn kept(words: &str) -> String {
+    let (direction, size) = words.split_once(", ").unwrap();
+    format!(
+        r#"{{"rows": [{{"row": "E4.6",
+            "measured": {{"direction": "{direction}", "size": "{size}"}},
+            "modelled": {{"direction": "{direction}", "size": "{size}"}}}}]}}"#
+    )
+}
+
+const MEASURED: &str = "bench/record/papers/zhou-measured.json";
+const MODELLED: &str = "bench/record/papers/zhou-modelled.json";
+
 #[test]
 fn an_experiment_has_a_study_and_a_verdict() {
+    let disagrees = kept("disagrees, within 2×");
+    let run = (MEASURED, disagrees.as_str());
     let study = ("studies/zhou/hash_join.toml", "engine = \"native\"\nledger = [\"E4.6\"]");
     let good = "where = [\"studies/zhou/hash_join.toml\"]\nstudy = [\"zhou/hash_join\"]\n\
-                verdict = \"disagrees\"";
-    assert!(found(&with("E4.6", good), &[study]).is_empty());
-    let vague = good.replace("disagrees", "roughly");
-    assert_eq!(found(&with("E4.6", &vague), &[study]).len(), 1);
-    let silent = good.replace("disagrees", "");
+                measured = \"disagrees, within 2×\"";
+    assert!(found(&with("E4.6", good), &[study, run]).is_empty());
+    assert_eq!(found(&with("E4.6", good), &[study]).len(), 1, "no run was kept");
+    let vague = good.replace("disagrees, within 2×", "roughly");
+    assert_eq!(found(&with("E4.6", &vague), &[study]).len(), 3, "unknown, no answer, not kept");
+    let silent = good.replace("disagrees, within 2×", "");
     assert_eq!(found(&with("E4.6", &silent), &[study]).len(), 1);
+    let unsaid = good.replace("disagrees, within 2×", "cannot be said here, no figure");
+    let nothing = kept("cannot be said here, no figure");
+    let run = (MEASURED, nothing.as_str());
+    assert_eq!(found(&with("E4.6", &unsaid), &[study, run]).len(), 1, "a study is no answer");
+    let with_reason = unsaid + "\nreason = \"no siblings\"";
+    assert!(found(&with("E4.6", &with_reason), &[study, run]).is_empty());
     let unstudied = good.replace("[\"zhou/hash_join\"]", "[]");
     let unclaimed = ("studies/zhou/hash_join.toml", "");
-    assert_eq!(found(&with("E4.6", &unstudied), &[unclaimed]).len(), 1);
+    let run = (MEASURED, disagrees.as_str());
+    assert_eq!(found(&with("E4.6", &unstudied), &[unclaimed, run]).len(), 1);
 }
 
 #[test]
 fn an_experiment_that_is_done_has_a_mark() {
-    let done = "where = [\"studies/zhou/a.toml\"]\nverdict = \"agrees\"\n";
+    let done = "where = [\"studies/zhou/a.toml\"]\nmodelled = \"agrees, beyond\"\n";
     let study = done.to_owned() + "study = [\"zhou/a\"]";
-    let of = |text| found(&with("E4.6", &study), &[("studies/zhou/a.toml", text)]);
+    let agrees = kept("agrees, beyond");
+    let run = (MODELLED, agrees.as_str());
+    let of = |text| found(&with("E4.6", &study), &[("studies/zhou/a.toml", text), run]);
     assert!(of("engine = \"modelled\"\nledger = [\"E4.6\"]").is_empty());
     let says = of("ledger = [\"E4.6\"]");
     assert_eq!(says, ["row E4.6: neither real nor modelled: its studies name no engine"]);
     let by_hand = done.to_owned() + "mark = \"arithmetic\"";
     let file = ("studies/zhou/a.toml", "");
-    assert!(found(&with("E4.6", &by_hand), &[file]).is_empty());
+    assert!(found(&with("E4.6", &by_hand), &[file, run]).is_empty());
     assert_eq!(found(&with("S4.6", &by_hand), &[file]).len(), 1);
     let other = done.to_owned() + "mark = \"guessed\"\nstudy = [\"zhou/a\"]";
     let study = ("studies/zhou/a.toml", "engine = \"native\"\nledger = [\"E4.6\"]");
-    assert_eq!(found(&with("E4.6", &other), &[study]).len(), 1);
+    assert_eq!(found(&with("E4.6", &other), &[study, run]).len(), 1);
 }
