@@ -17,7 +17,7 @@ const ENGINES: &[&str] = &["datafusion"];
 const DISTRIBUTED: &[&str] = &["datafusion-distributed", "tonic"];
 
 /// The house, bottom up. Crates of later issues are added with their edges when they come.
-const HOUSE: [House; 22] = [
+const HOUSE: [House; 23] = [
     House { name: "machine", may_use: &[], never: ARROW_AND_ENGINES },
     // What is counted is a matter of the machine; which database it was, it never learns.
     House { name: "counters", may_use: &["machine"], never: ARROW_AND_ENGINES },
@@ -49,6 +49,8 @@ const HOUSE: [House; 22] = [
         may_use: &["study", "workloads", "counters", "machine", "duckdb", "scheduler", "sql"],
         never: ENGINES,
     },
+    // Questions as studies: it runs none of them.
+    House { name: "advise", may_use: &["study"], never: ARROW_AND_ENGINES },
     // The papers: published figures and verdicts. The crates that measure know none of it.
     House { name: "reproduce", may_use: &["study", "counters", "report"], never: ENGINES },
     // Engines of the papers: nothing below them knows that they are there.
@@ -78,6 +80,7 @@ const HOUSE: [House; 22] = [
             "scheduler",
             "simulator",
             "study",
+            "advise",
             "engines",
             "native",
             "modelled",

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: arguments, and `run`.
 
+mod advise;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(not(feature = "cluster"))]
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Cluster(cluster::Args),
     /// List, show, run, resume and compare studies
     Study(study::Args),
+    /// Answer a question about a database in a sentence: SMT, cores, parallelism, clients
+    Advise(advise::Args),
     /// Run a paper's experiments: its figure, the figure here, and a verdict
     Reproduce(reproduce::Args),
     /// Run a workload on a modelled machine
@@ -71,6 +74,7 @@ impl Command {
             Self::Sql(args) => sql::run(args),
             Self::Cluster(args) => cluster::run(args),
             Self::Study(args) => study::run(args),
+            Self::Advise(args) => advise::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Simulate(args) => simulate::run(args),
             Self::Scheduler(args) => scheduler::run(args),

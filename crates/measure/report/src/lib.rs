@@ -105,6 +105,22 @@ pub fn write(
     Ok(dir.join(REPORT_FILE))
 }
 
+/// The same with the answer to its question in the caller's words: a sentence, and what else a
+/// reader has to know.
+///
+/// # Errors
+/// If the directory cannot be written.
+pub fn write_answered(
+    dir: &Path,
+    results: &Results,
+    sentence: &str,
+    notes: &[String],
+) -> Result<PathBuf, ReportError> {
+    let page = page::Page::of(results, &[]).answered(sentence, notes);
+    file::write_in(dir, REPORT_FILE, template::html(&page)?.as_bytes())?;
+    Ok(dir.join(REPORT_FILE))
+}
+
 /// Writes the profile of every cell that kept its stacks, with its flame graph, to a page of its
 /// own in a result directory: the report has room for a few only. Returns their paths.
 ///

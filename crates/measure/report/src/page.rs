@@ -141,6 +141,15 @@ impl Page {
     }
 }
 
+impl Page {
+    /// The page with an answer from outside, which needed no more samples than there are.
+    pub(crate) fn answered(self, sentence: &str, notes: &[String]) -> Self {
+        let tally = Some(notes.join(" "));
+        let answer = Answer { sentence: sentence.to_owned(), tally, cards: Vec::new() };
+        Self { answer, unfinished: None, ..self }
+    }
+}
+
 fn unfinished(results: &Results) -> Option<String> {
     let (kept, wanted) = (results.observations.len(), results.plan.samples());
     (!results.is_complete()).then(|| format!("{kept} of {wanted} samples so far"))

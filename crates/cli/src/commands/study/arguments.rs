@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use workahead_engines::attach::{Access, Target};
-use workahead_study::catalogue;
+use workahead_engines::attach::{Access, Software, Target};
+use workahead_study::error::StudyError;
 use workahead_study::session::{Opener, Setup};
 use workahead_study::spec::Spec;
+use workahead_study::{catalogue, directory};
 use workahead_workloads::session::SessionError;
 
 use super::worker;
@@ -46,6 +47,31 @@ impl StudyArguments {
     }
 }
 
+/// Where a result goes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutArguments {
+    /// Where the result goes [default: a new directory below workahead-results]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace an existing result
+    #[arg(long)]
+    force: bool,
+}
+
+impl OutArguments {
+    /// Claims the directory.
+    pub(crate) fn claim(&self, spec: &Spec) -> Result<PathBuf, StudyError> {
+        let parent = Path::new(directory::DEFAULT);
+        let usual = || parent.join(directory::name(&spec.id));
+        match (&self.out, self.force) {
+            (Some(out), true) => directory::claim_replacing(out),
+            (Some(out), false) => directory::claim(out),
+            (None, true) => directory::claim_replacing(&usual()),
+            (None, false) => directory::claim_new(parent, &spec.id),
+        }
+    }
+}
+
 /// A server that already runs.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerArguments {
@@ -79,6 +105,15 @@ impl ServerArguments {
         }
         target.address.cleartext = self.allow_cleartext;
         Ok(Some(Target { superuser: self.allow_superuser, ..target }))
+    }
+
+    /// The engine of the server, if one is given.
+    pub(crate) fn engine(&self) -> anyhow::Result<Option<&'static str>> {
+        let target = self.target()?;
+        Ok(target.map(|target| match target.software {
+            Software::Postgres => "postgres",
+            Software::MariaDb => "mariadb",
+        }))
     }
 
     /// Prints the statements for a role that only reads, if the user wants them and no run.

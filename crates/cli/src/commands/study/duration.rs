@@ -73,7 +73,7 @@ impl DurationMonitor<'_> {
 }
 
 /// Seconds, or a number with `s`, `m` or `h`.
-fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a time: write e.g. 90s, 10m or 2h");
     let (number, unit_s) = match text.char_indices().next_back() {
         Some((at, 's')) => (&text[..at], 1.0),

@@ -17,6 +17,9 @@ pub(crate) struct LimitsArguments {
 }
 
 impl LimitsArguments {
+    /// Without limits: for runs whose result is no share of one.
+    pub(crate) const NONE: LimitsArguments = LimitsArguments { no_limits: true };
+
     /// The limits saved for this machine; measured now, in about half a minute, if there are none.
     /// `None` if disabled or unavailable, which is reported and costs no sample.
     ///

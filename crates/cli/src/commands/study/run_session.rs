@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use workahead_machine::Error;
 use workahead_study::engine::Stop;
+use workahead_study::observation::Observation;
 use workahead_study::runner::{End, Event};
 use workahead_study::session;
 
@@ -42,6 +43,15 @@ impl RunSession {
 
     /// Runs the remaining samples.
     pub(crate) fn samples(self, limits: LimitsArguments) -> anyhow::Result<Outcome> {
+        self.watched(limits, &mut |_| {})
+    }
+
+    /// The same; `watch` is called with every sample that was kept, and may request the stop.
+    pub(crate) fn watched(
+        self,
+        limits: LimitsArguments,
+        watch: &mut dyn FnMut(&Observation),
+    ) -> anyhow::Result<Outcome> {
         let Self { mut session, stop, duration } = self;
         match session.learn_limits(|machine| Ok(limits.known(machine, &stop)?)) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
@@ -56,6 +66,7 @@ impl RunSession {
             let mut observe = |event: Event<'_>| {
                 if let Event::Kept(observation) = &event {
                     monitor.record(observation, &stop);
+                    watch(observation);
                 }
                 observe(event);
             };

@@ -1,0 +1,27 @@
+//! Questions of people who run databases: a study that asks, and a sentence that answers.
+//!
+//! ```text
+//! Request ── study() ──► TOML ──► rounds of samples ──► Comparison ──► Answer: a sentence
+//!  question, workload              of every level     after each round    with an interval
+//!                                        ▲                   │
+//!                                        └── not decided yet ┘
+//! ```
+//!
+//! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
+//! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
+//! paired. Deliberately absent: this crate runs nothing and prints nothing.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod comparison;
+mod prices;
+mod question;
+mod request;
+mod words;
+
+pub use answer::{Answer, LevelAnswer};
+pub use comparison::{Comparison, ERROR_RATE, LOOKS, Verdict};
+pub use prices::Prices;
+pub use question::Question;
+pub use request::{Request, RequestError, Workload};
