@@ -20,6 +20,7 @@ mod answer;
 mod batches;
 mod error;
 mod files;
+mod nesting;
 mod tables;
 mod workers;
 
@@ -40,7 +41,7 @@ use datafusion::execution::{SessionStateBuilder, TaskContext};
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::{DFParser, Statement as Parsed};
+use datafusion::sql::parser::Statement as Parsed;
 
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
@@ -230,9 +231,9 @@ impl Session {
     /// The statements of a text, which are separated by semicolons.
     ///
     /// # Errors
-    /// When it is not valid SQL.
+    /// When it is not valid SQL, or nests deeper than any stack.
     pub fn statements(&self, sql: &str) -> Result<Vec<Statement>, SessionError> {
-        let parsed = DFParser::parse_sql(sql).map_err(SessionError::Query)?;
+        let parsed = nesting::parse(sql).map_err(SessionError::Query)?;
         Ok(parsed.into_iter().map(Statement).collect())
     }
 
@@ -253,16 +254,21 @@ impl Session {
     /// # Errors
     /// When it can't be planned.
     pub fn plan(&self, statement: &Statement) -> Result<PlannedStatement, SessionError> {
-        let planning = async {
-            let plan = self.context.state().statement_to_plan(statement.0.clone()).await?;
-            if !self.has_files {
+        let (context, statement, has_files) =
+            (self.context.clone(), statement.0.clone(), self.has_files);
+        let planning = async move {
+            let plan = context.state().statement_to_plan(statement).await?;
+            if !has_files {
                 files::refuse(&plan)?;
             }
-            let frame = self.context.execute_logical_plan(plan).await?;
+            let frame = context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))
         };
-        let (plan, task) = self.workers.block_on(planning).map_err(SessionError::Query)?;
+        // On a thread whose stack is deep enough.
+        let planned = self.workers.block_on(self.workers.spawn(planning));
+        let planned = planned.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()));
+        let (plan, task) = planned.map_err(SessionError::Query)?;
         let workers = Arc::clone(&self.workers);
         Ok(PlannedStatement { plan, task, workers, timeout: self.timeout })
     }

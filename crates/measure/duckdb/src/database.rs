@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::answer::Answer;
 use crate::appender::Appender;
 use crate::cell::Cell;
-use crate::error::Error;
+use crate::error::{Error, RefusalKind};
 use crate::ffi::{Huge, Library, Raw, RawDecimal, State, c_text, call, said};
 
 /// A database: a file, or memory.
@@ -100,7 +100,15 @@ unsafe impl Sync for Session {}
 
 impl Drop for Session {
     fn drop(&mut self) {
-        call!(self.database.0.library, disconnect(&mut self.raw));
+        // A log in a file that it may not write (`enable_logging`) fails each statement, and throws
+        // when a connection ends, which ends the process. Such a connection stays open.
+        let mut answer = Answer::empty(self.database.0.library);
+        let state = call!(answer.library, query(self.raw, c"select 1".as_ptr(), &mut answer.raw));
+        let is_denied =
+            matches!(answer.ended(state), Err(Error::Refused { why: RefusalKind::Denied, .. }));
+        if !is_denied {
+            call!(self.database.0.library, disconnect(&mut self.raw));
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub enum RefusalKind {
     Interrupted,
     /// The database as a whole can't go on.
     Fatal,
+    /// It would reach a file that the database must not touch.
+    Denied,
     /// Anything else: it would fail again.
     Other,
 }
@@ -61,6 +63,7 @@ impl Error {
             text if text.starts_with("Constraint Error: Duplicate key") => RefusalKind::Duplicate,
             text if text.starts_with("INTERRUPT Error") => RefusalKind::Interrupted,
             text if text.starts_with("FATAL Error") => RefusalKind::Fatal,
+            text if text.starts_with("Permission Error") => RefusalKind::Denied,
             _ => RefusalKind::Other,
         };
         Self::Refused { why, says }

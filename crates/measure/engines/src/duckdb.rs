@@ -37,6 +37,17 @@ pub(crate) fn refused(error: Error) -> SessionError {
     }
 }
 
+/// Deeper expressions than DuckDB's own limit overflow the stack of its threads.
+const DEPTH: &str = "max_expression_depth";
+
+/// Refuses a text that would end this process.
+fn check(text: &str) -> Result<(), SessionError> {
+    match text.to_ascii_lowercase().contains(DEPTH) {
+        true => Err(SessionError::Failed(format!("{DEPTH} is disabled in a study"))),
+        false => Ok(()),
+    }
+}
+
 impl Connection {
     /// Connects to a database that is open.
     ///
@@ -52,6 +63,7 @@ impl Connection {
     /// # Errors
     /// See [`SessionError`].
     pub fn first_row(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
+        check(text)?;
         let mut taken = || -> Result<Vec<String>, Error> {
             let mut answer = self.connection.ask(text)?;
             let Some(chunk) = answer.next_chunk() else { return Ok(Vec::new()) };
@@ -94,10 +106,12 @@ impl Session for Connection {
     }
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
+        check(text)?;
         self.connection.run(text).map_err(|error| error_context::on(text, refused(error)))
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
+        check(text)?;
         let prepared = self.connection.prepare(text);
         let TheirId(number) = prepared.map_err(|error| error_context::on(text, refused(error)))?;
         self.texts.push(text.to_owned());

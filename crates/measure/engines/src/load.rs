@@ -118,6 +118,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// and again as often, in case they had just begun another.
 const CANCEL_EVERY: Duration = Duration::from_millis(200);
 
+/// Of a client's thread, on which an engine in this process plans what somebody else wrote.
+const STACK_BYTES: usize = 64 << 20;
+
 impl Load<'_> {
     /// Runs the load. `edge` is called twice, while all clients wait: counters are read there. A
     /// server that dies, or a request to stop, ends it early, with what was done so far; some
@@ -134,6 +137,7 @@ impl Load<'_> {
                 let runner = Runner::new(self, number, &gate);
                 let spawned = std::thread::Builder::new()
                     .name(format!("client-{number}"))
+                    .stack_size(STACK_BYTES)
                     .spawn_scoped(scope, move || runner.run());
                 match spawned {
                     Ok(thread) => threads.push(thread),

@@ -48,8 +48,13 @@ fn duckdb_touches_no_file_but_its_own() {
         format!("set global allowed_paths = ['{out}']; {copy}"),
         format!("set global log_query_path = '{out}'"),
         format!("load '{out}'"),
+        "set max_expression_depth = 1000000".to_owned(),
+        // Each statement fails after it, and the connection can't be closed.
+        format!("call enable_logging(storage = 'file', storage_path = '{out}'); select 1"),
+        format!("call enable_logging(storage = 'file', storage_path = '{out}')"),
     ];
     let settings = [
+        ("server.max_expression_depth", "1000000"),
         ("server.enable_external_access", "true"),
         ("server.allowed_paths", out.as_str()),
         ("server.log_query_path", &out),
@@ -77,6 +82,9 @@ fn datafusion_touches_no_file_but_its_own() {
     let mut engine = engine("datafusion", home.path(), None).unwrap();
     let said = fails(engine.as_mut(), &[("sql", "select * from '/etc/passwd'")]);
     assert!(said.contains("not found"), "{said}");
+    let chain = format!("select 1{}", " + 1".repeat(30_000));
+    let said = fails(engine.as_mut(), &[("sql", &chain)]);
+    assert!(said.contains("nests deeper than"), "{said}");
 }
 
 /// Others could put links into it, through which root would write.

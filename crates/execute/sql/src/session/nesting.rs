@@ -1,0 +1,197 @@
+//! How deep a statement nests: planning, optimising and evaluating one recurse level by level, on a
+//! stack that ends.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use datafusion::sql::parser::{CopyToSource, DFParser, Statement};
+use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Visit, Visitor};
+
+use super::STACK_BYTES;
+
+/// Statements that nest deeper are refused. Each level takes at most 30 KiB of stack.
+const LEVELS_MAX: usize = 500;
+/// Room that a text's own length may take on the stack while its parsed form is dropped: two bytes
+/// of text are a level at most.
+const STACK_BYTES_A_BYTE: usize = 256;
+
+/// The statements of a text.
+///
+/// # Errors
+/// When it is not valid SQL, or nests deeper than [`LEVELS_MAX`].
+pub(super) fn parse(sql: &str) -> Result<Vec<Statement>> {
+    std::thread::scope(|scope| {
+        let deep = STACK_BYTES.saturating_add(sql.len().saturating_mul(STACK_BYTES_A_BYTE));
+        let thread = std::thread::Builder::new().stack_size(deep);
+        let parsing = thread.spawn_scoped(scope, || {
+            let statements = DFParser::parse_sql(sql)?;
+            statements.iter().try_for_each(check)?;
+            Ok(Vec::from(statements))
+        })?;
+        parsing.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+    })
+}
+
+fn check(statement: &Statement) -> Result<()> {
+    let mut levels = Levels { open: 0 };
+    let visited = match statement {
+        Statement::Statement(statement) => statement.visit(&mut levels),
+        Statement::Explain(explain) => return check(&explain.statement),
+        Statement::CopyTo(copy) => match &copy.source {
+            CopyToSource::Query(query) => query.visit(&mut levels),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    };
+    match visited {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => plan_err!(
+            "a statement nests deeper than {LEVELS_MAX} levels: write chains of operators as lists \
+             (`IN (…)`), and parts of it to tables"
+        ),
+    }
+}
+
+/// Levels that are open at a place in a statement.
+struct Levels {
+    open: usize,
+}
+
+impl Levels {
+    fn enter(&mut self, levels: usize) -> ControlFlow<()> {
+        self.open += levels;
+        match self.open > LEVELS_MAX {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Visitor for Levels {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<()> {
+        self.enter(1)
+    }
+
+    fn post_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<()> {
+        self.open -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.enter(chained(query))
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.open -= chained(query);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Levels of a query's own plan, without its subqueries: joins and set operations lie in each other
+/// there, and so may queries that it names.
+fn chained(query: &Query) -> usize {
+    let mut levels = 1 + query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+    let mut rest = vec![query.body.as_ref()];
+    while let Some(body) = rest.pop() {
+        match body {
+            SetExpr::SetOperation { left, right, .. } => {
+                levels += 1;
+                rest.extend([left.as_ref(), right.as_ref()]);
+            }
+            SetExpr::Select(select) => {
+                levels += select.from.iter().map(|from| 1 + from.joins.len()).sum::<usize>();
+            }
+            _ => {}
+        }
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::session::{Options, Session, SessionError};
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    fn rows(session: &Session, sql: &str) -> Result<usize, SessionError> {
+        let mut rows = 0;
+        for statement in session.statements(sql)? {
+            let mut answer = session.run(&statement, &NEVER)?;
+            while let Some(batch) = answer.next_batch()? {
+                rows += batch.num_rows();
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Texts of one row that nest in different ways, by as many links.
+    fn texts(links: usize) -> [(&'static str, String); 7] {
+        let joins: String = (0..links).map(|n| format!(" cross join t t{n}")).collect();
+        let queries: String =
+            (1..links).map(|n| format!(", q{n} as (select a + 1 as a from q{})", n - 1)).collect();
+        [
+            ("sum", format!("select a{} from t", " + a".repeat(links))),
+            ("or", format!("select a from t where a = 1{}", " or a * 2 = 7".repeat(links))),
+            ("text", format!("select 'x'{} from t", " || a".repeat(links))),
+            ("is", format!("select a from t where a is not null{}", " is not null".repeat(links))),
+            ("cast", format!("select a{} from t", "::int::bigint".repeat(links / 2))),
+            ("joins", format!("select t.a from t{joins}")),
+            ("queries", format!("with q0 as (select a from t){queries} select a from q1")),
+        ]
+    }
+
+    fn session() -> Session {
+        let options = Options { threads: NonZero::new(2).unwrap(), ..Options::default() };
+        let session = Session::new(&options).unwrap();
+        assert_eq!(rows(&session, "create table t as values (1); ").unwrap(), 0);
+        let renamed = "create table t2 as select column1 as a from t; drop table t; \
+                       create table t as select * from t2";
+        assert_eq!(rows(&session, renamed).unwrap(), 0);
+        session
+    }
+
+    #[test]
+    fn what_is_let_through_has_room() {
+        let session = session();
+        for (shape, text) in texts(LEVELS_MAX - 10) {
+            assert_eq!(rows(&session, &text).unwrap(), 1, "{shape}");
+        }
+    }
+
+    #[test]
+    fn what_is_deeper_is_refused_on_any_thread() {
+        let session = session();
+        let small = std::thread::Builder::new().stack_size(128 << 10);
+        let tried = small.spawn(move || {
+            for links in [LEVELS_MAX + 10, 100_000] {
+                for (shape, text) in texts(links) {
+                    let says = rows(&session, &text).unwrap_err().to_string();
+                    assert!(says.contains("nests deeper than"), "{shape}: {says}");
+                }
+            }
+            for text in [format!("explain {}", texts(1000)[0].1), unions(1000)] {
+                assert!(rows(&session, &text).is_err(), "{text}");
+            }
+        });
+        tried.unwrap().join().unwrap();
+    }
+
+    fn unions(count: usize) -> String {
+        vec!["select a from t"; count].join(" union all ")
+    }
+
+    #[test]
+    fn unions_and_lists_are_as_long_as_they_like() {
+        let session = session();
+        assert_eq!(rows(&session, &unions(LEVELS_MAX / 2 - 5)).unwrap(), LEVELS_MAX / 2 - 5);
+        let list = vec!["1"; 100_000].join(", ");
+        assert_eq!(rows(&session, &format!("select a from t where a in ({list})")).unwrap(), 1);
+    }
+}
