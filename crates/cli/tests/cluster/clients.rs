@@ -3,10 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::process::{Place, names, text, wait_until};
+use crate::process::{Place, cpu_ticks, names, text, wait_until};
 use crate::running::{
-    Cluster, ENDLESS, URL, alone, answer, cpu_ticks, data, finish, number, send, table, there,
-    wait_for_work,
+    Cluster, ENDLESS, URL, alone, answer, data, finish, number, send, table, there, wait_for_work,
 };
 
 /// From a client's end to that of its work. More than a second, since the machine may be busy.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::process::{Place, interrupt, names, text};
+use crate::process::{Place, cpu_ticks, interrupt, names, text};
 
 pub(crate) const QUERIES: usize = 22;
 /// The scale of TPC-H: the largest table has 300,000 rows.
@@ -196,16 +196,6 @@ pub(crate) fn send(name: &str, id: u32) -> bool {
 pub(crate) fn is_running(id: u32) -> bool {
     // A zombie has no memory map.
     fs::read_to_string(format!("/proc/{id}/maps")).is_ok_and(|maps| !maps.is_empty())
-}
-
-/// CPU time of a process, in ticks of 10 ms.
-pub(crate) fn cpu_ticks(id: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let rest = stat.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // utime and stime, of which the name in parentheses and its number were cut off.
-    let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
-    field(11).unwrap_or(0) + field(12).unwrap_or(0)
 }
 
 /// Waits until workers compute.

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::process::{Place, text};
+use crate::process::{Place, cpu_ticks, text};
 use crate::running::{
-    Cluster, ENDLESS, LONG, URL, alone, answer, cpu_ticks, data, finish, number, right_or_error,
-    send, table, there, wait_for_work,
+    Cluster, ENDLESS, LONG, URL, alone, answer, data, finish, number, right_or_error, send, table,
+    there, wait_for_work,
 };
 
 /// Seconds after which a silent process counts as dead: of the cluster, and of its client.

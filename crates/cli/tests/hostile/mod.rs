@@ -14,7 +14,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 
-use crate::process::{Place, keyed, text, write};
+use crate::process::{Place, cpu_ticks, keyed, text, write};
 
 const MEMORY: [&str; 2] = ["--memory-limit", "200MB"];
 /// The limit, a tenth of it, and the program with its threads.
@@ -62,6 +62,7 @@ pub(crate) struct Ended {
     pub(crate) said: String,
     /// The most memory that it was seen to hold.
     pub(crate) resident_kb: u64,
+    /// Its time, or its processor time where others had the processors.
     pub(crate) took: Duration,
 }
 
@@ -77,12 +78,13 @@ pub(crate) fn run(place: &Place, arguments: &[&str]) -> Ended {
         text(&said)
     });
     let about = format!("/proc/{}/status", child.id());
-    let mut resident_kb = 0;
+    let (mut resident_kb, mut ticks) = (0, 0);
     let status = loop {
         let said = fs::read_to_string(&about).unwrap_or_default();
         let now = said.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let now = now.and_then(|text| text.split_whitespace().next()?.parse().ok());
         resident_kb = now.unwrap_or(0).max(resident_kb);
+        ticks = cpu_ticks(child.id()).max(ticks);
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
@@ -91,7 +93,8 @@ pub(crate) fn run(place: &Place, arguments: &[&str]) -> Ended {
         }
         std::thread::sleep(Duration::from_micros(500));
     };
-    Ended { status, said: said.join().unwrap(), resident_kb, took: start.elapsed() }
+    let took = start.elapsed().min(Duration::from_millis(10 * ticks));
+    Ended { status, said: said.join().unwrap(), resident_kb, took }
 }
 
 /// Runs the command on what may be damaged: it succeeds, or says why not in one line, within the

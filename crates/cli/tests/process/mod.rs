@@ -191,3 +191,13 @@ impl Random {
         (self.0 % end.max(1) as u64) as usize
     }
 }
+
+/// CPU time of a process, in ticks of 10 ms.
+pub(crate) fn cpu_ticks(id: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let rest = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // utime and stime, of which the name in parentheses and its number were cut off.
+    let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    field(11).unwrap_or(0) + field(12).unwrap_or(0)
+}
