@@ -144,6 +144,26 @@ fn children_are_counted_on_request() {
     assert!(all.totals[0] > alone.totals[0]);
 }
 
+/// Its user may change everything in the folder, and root reads what it finds.
+#[test]
+fn what_a_program_puts_in_place_of_its_output_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    let script = format!(
+        "d=$(dirname \"$(readlink /proc/self/fd/1)\"); rm \"$d/output\" \"$d/errors\"; \
+         ln -s {0} \"$d/output\"; ln -s {0} \"$d/errors\"; echo said; echo why >&2; exit $1",
+        secret.display()
+    );
+    let program = |status: &str| Program::new("/bin/sh", ["-c", &script, "sh", status]);
+    let of = Instrumented::new(Tool::Callgrind, caches("1048576,16,64"));
+    let outcome = run(&of, &program("0"));
+    assert_eq!(outcome.output, b"said\n");
+    assert!(outcome.errors.ends_with("why"), "{}", outcome.errors);
+    let error = of.run(&program("1"), &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("why") && !error.contains("secret"), "{error}");
+}
+
 #[test]
 fn a_program_that_fails_says_why() {
     let of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));

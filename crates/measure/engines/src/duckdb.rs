@@ -37,14 +37,17 @@ pub(crate) fn refused(error: Error) -> SessionError {
     }
 }
 
-/// Deeper expressions than DuckDB's own limit overflow the stack of its threads.
-const DEPTH: &str = "max_expression_depth";
+/// What would end this process, as deeper expressions do than DuckDB's own limit, or print to its
+/// outputs.
+const DISABLED: [&str; 4] =
+    ["max_expression_depth", "enable_logging", "enable_profil", "profiling_"];
 
-/// Refuses a text that would end this process.
+/// Refuses a text with one of them.
 fn check(text: &str) -> Result<(), SessionError> {
-    match text.to_ascii_lowercase().contains(DEPTH) {
-        true => Err(SessionError::Failed(format!("{DEPTH} is disabled in a study"))),
-        false => Ok(()),
+    let text = text.to_ascii_lowercase();
+    match DISABLED.iter().find(|word| text.contains(**word)) {
+        Some(word) => Err(SessionError::Failed(format!("`{word}` is disabled in a study"))),
+        None => Ok(()),
     }
 }
 

@@ -150,7 +150,7 @@ impl Server {
         let name = identifier(database);
         let admit = || -> Result<(), SessionError> {
             let mut connection = self.connect("")?;
-            connection.run(&format!("CREATE USER IF NOT EXISTS {CLIENT}@localhost"))?;
+            connection.run(&format!("CREATE OR REPLACE USER {CLIENT}@localhost"))?;
             connection.run(&format!("GRANT ALL PRIVILEGES ON {name}.* TO {CLIENT}@localhost"))
         };
         admit().map_err(|error| Error::session("let clients in", error))

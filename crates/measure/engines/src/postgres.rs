@@ -42,7 +42,7 @@ use crate::server::{
 };
 use crate::tls::Tls;
 
-const PRODUCT: Product = Product {
+pub(crate) const PRODUCT: Product = Product {
     name: "PostgreSQL",
     program: "postgres",
     oldest: ("15", [15, 0]),
@@ -111,14 +111,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Makes the clients' role, which the data keeps.
+    /// Makes the clients' role, which the data keeps, without what an earlier study set for it.
     fn admit(&self) -> Result<(), SessionError> {
         let mut connection = self.connect(MAINTENANCE)?;
         let known = format!("SELECT rolname::text FROM pg_roles WHERE rolname = '{CLIENT}'");
-        match connection.texts(&known)?.is_empty() {
-            true => connection.run(&format!("CREATE ROLE {CLIENT} LOGIN")),
-            false => Ok(()),
+        if connection.texts(&known)?.is_empty() {
+            connection.run(&format!("CREATE ROLE {CLIENT} LOGIN"))?;
         }
+        connection.run(&format!("ALTER ROLE {CLIENT} RESET ALL"))
     }
 
     /// Stops it and starts it again with other settings and CPUs, on the same data.

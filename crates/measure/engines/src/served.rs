@@ -390,7 +390,9 @@ impl Engine for DatabaseEngine {
         let dialect = self.database.dialect();
         let workload = config.work.open(dialect)?;
         match &self.valgrind {
-            Some(valgrind) => instrumented::check(valgrind, &config, workload.as_ref(), dialect)?,
+            Some(valgrind) => {
+                instrumented::check(valgrind, &config, workload.as_ref(), self.database.as_ref())?
+            },
             None if config.caches.is_some() => return Err(no_model()),
             None => {}
         }

@@ -4,13 +4,15 @@
 //! up, and the program may write as much as it likes.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
@@ -65,13 +67,10 @@ impl Instrumented {
             let why = "only callgrind can do that";
             return Err(Error::Inside { functions: functions.join(", "), why });
         }
-        let files = Files::make(program)?;
+        let mut files = Files::make(program)?;
         let mut command = self.command(valgrind, program, files.path());
-        command
-            .process_group(0)
-            .stdin(files.input(&program.input)?)
-            .stdout(files.create("output")?)
-            .stderr(files.create("errors")?);
+        command.process_group(0);
+        files.connect(&mut command)?;
         let child = command.spawn();
         let child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
         let pid = child.id();
@@ -85,7 +84,8 @@ impl Instrumented {
             });
         }
         let counted = self.read(&files, pid)?;
-        Ok(Outcome { counted, output: files.output()?, errors: files.tail("errors") })
+        let output = files.output()?;
+        Ok(Outcome { counted, output, errors: last_lines(tail(&mut files.errors)) })
     }
 
     fn read(&self, files: &Files, pid: u32) -> Result<ProgramCounts, Error> {
@@ -158,9 +158,13 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// The files of a run, gone when it is.
+/// The files of a run, gone when it is. The program's user may do what it likes in their folder: ours
+/// are made before it is given away, and read by what was opened then.
 struct Files {
     folder: TempDir,
+    input: File,
+    output: File,
+    errors: File,
 }
 
 impl Files {
@@ -169,26 +173,35 @@ impl Files {
         let folder = tempfile::Builder::new().prefix("workahead-counts-").tempdir();
         let temporary = std::env::temp_dir();
         let folder = folder.map_err(|source| Error::system("write to", &temporary, source))?;
+        let create = |name: &str| {
+            let path = folder.path().join(name);
+            let made = File::options().read(true).write(true).create_new(true).open(&path);
+            made.map_err(|source| Error::system("create", &path, source))
+        };
+        let [mut input, output, errors] = [create("input")?, create("output")?, create("errors")?];
+        let written = input.write_all(&program.input).and_then(|()| input.rewind());
+        written.map_err(|source| Error::system("write to", folder.path(), source))?;
         if let Some(user) = program.user {
             let given = std::os::unix::fs::chown(folder.path(), Some(user.uid), Some(user.gid));
             given.map_err(|source| Error::system("give away", folder.path(), source))?;
         }
-        Ok(Self { folder })
+        Ok(Self { folder, input, output, errors })
     }
 
     fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn create(&self, name: &str) -> Result<File, Error> {
-        let path = self.path().join(name);
-        File::create(&path).map_err(|source| Error::system("create", &path, source))
-    }
-
-    fn input(&self, bytes: &[u8]) -> Result<File, Error> {
-        let path = self.path().join("input");
-        let written = self.create("input")?.write_all(bytes).and_then(|()| File::open(&path));
-        written.map_err(|source| Error::system("write", &path, source))
+    /// Gives them to a program as its input and outputs.
+    fn connect(&self, command: &mut Command) -> Result<(), Error> {
+        let again = |file: &File| {
+            file.try_clone().map_err(|source| Error::system("open", self.path(), source))
+        };
+        command
+            .stdin(again(&self.input)?)
+            .stdout(again(&self.output)?)
+            .stderr(again(&self.errors)?);
+        Ok(())
     }
 
     fn of_process(&self, prefix: &str, pid: u32) -> PathBuf {
@@ -207,45 +220,53 @@ impl Files {
     }
 
     fn counts(&self, path: &Path, tool: Tool) -> Result<ProgramCounts, Error> {
-        let bytes = head(path, COUNTS_BYTES_MAX);
+        let bytes = owned(path).and_then(|mut file| head(&mut file, COUNTS_BYTES_MAX));
         let bytes = bytes.map_err(|source| Error::system("read", path, source))?;
         // Names of functions and files are in any encoding.
         ProgramCounts::parse(tool, &String::from_utf8_lossy(&bytes))
     }
 
-    fn output(&self) -> Result<Vec<u8>, Error> {
-        let path = self.path().join("output");
-        head(&path, OUTPUT_BYTES_MAX).map_err(|source| Error::system("read", &path, source))
+    fn output(&mut self) -> Result<Vec<u8>, Error> {
+        let read = self.output.rewind().and_then(|()| head(&mut self.output, OUTPUT_BYTES_MAX));
+        read.map_err(|source| Error::system("read", self.folder.path(), source))
     }
 
     /// The last lines of the program, or else of valgrind.
-    fn last_words(&self, pid: u32) -> String {
-        let said = self.tail("errors");
-        let said = if said.is_empty() { self.tail(&format!("{REMARKS}{pid}")) } else { said };
+    fn last_words(&mut self, pid: u32) -> String {
+        let said = last_lines(tail(&mut self.errors));
+        let remarks = || owned(&self.of_process(REMARKS, pid)).and_then(|mut file| tail(&mut file));
+        let said = if said.is_empty() { last_lines(remarks()) } else { said };
         if said.is_empty() { "it printed nothing".to_owned() } else { said }
     }
+}
 
-    fn tail(&self, name: &str) -> String {
-        let bytes = tail(&self.path().join(name)).unwrap_or_default();
-        let said = String::from_utf8_lossy(&bytes);
-        let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
-        let mut lines: Vec<&str> = lines.collect();
-        lines.drain(..lines.len().saturating_sub(TAIL_LINES));
-        lines.join("\n")
+/// Opens a file that the program's user made: a regular one, and no link to another's.
+fn owned(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
-fn head(path: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
+fn head(file: &mut File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+fn tail(file: &mut File) -> io::Result<Vec<u8>> {
     let end = file.metadata()?.len();
     file.seek(SeekFrom::Start(end.saturating_sub(TAIL_BYTES)))?;
-    let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    head(file, TAIL_BYTES)
+}
+
+fn last_lines(bytes: io::Result<Vec<u8>>) -> String {
+    let bytes = bytes.unwrap_or_default();
+    let said = String::from_utf8_lossy(&bytes);
+    let lines = said.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut lines: Vec<&str> = lines.collect();
+    lines.drain(..lines.len().saturating_sub(TAIL_LINES));
+    lines.join("\n")
 }

@@ -39,9 +39,16 @@ pub(super) fn check(
     valgrind: &ValgrindRunner,
     config: &Configuration,
     workload: &dyn Workload,
-    dialect: Dialect,
+    database: &dyn Database,
 ) -> Result<(), EngineError> {
     valgrind.tool(config.caches.as_deref())?;
+    // It runs as the superuser, with all that views and types of the data call.
+    if database.has_single_backend() && config.work.has_set_up() {
+        return Err(EngineError::refused(
+            "a single backend runs on data of built-in workloads only: leave `set_up` out",
+        ));
+    }
+    let dialect = database.dialect();
     let refused = refused(config).map(|what| format!("there is no {what} below valgrind"));
     let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
     why.map_or(Ok(()), |why| Err(EngineError::refused(why)))

@@ -87,17 +87,17 @@ impl private::Server for Server {
     }
 }
 
-/// Whether a finished copy of the data is kept, which the clients own.
+/// Whether a finished copy of the data is kept, which no client can change.
 fn keeps(server: &Server, data: &str) -> Result<bool, SessionError> {
     let text = format!(
-        "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {} \
-         AND pg_get_userbyid(datdba) = '{CLIENT}'",
+        "SELECT datname::text FROM pg_database WHERE datistemplate AND NOT datallowconn \
+         AND datname = {} AND pg_get_userbyid(datdba) = current_user",
         literal(data)
     );
     Ok(!server.connect(MAINTENANCE)?.texts(&text)?.is_empty())
 }
 
-/// Lets a copy go that an earlier version kept, owned by the superuser.
+/// Lets a copy go that an earlier version kept, or that a client could have changed.
 fn discard(server: &Server, data: &str) -> Result<(), SessionError> {
     let mut session = server.connect(MAINTENANCE)?;
     let text = format!("SELECT datname::text FROM pg_database WHERE datname = {}", literal(data));
@@ -107,8 +107,12 @@ fn discard(server: &Server, data: &str) -> Result<(), SessionError> {
     }
 }
 
-/// Marks it finished.
+/// Marks it finished. Its tables stay the clients', the database itself does not: they could drop
+/// it.
 fn keep(server: &Server, data: &str) -> Result<(), SessionError> {
-    let text = format!("ALTER DATABASE {} IS_TEMPLATE true", identifier(data));
-    server.connect(MAINTENANCE)?.run(&text)
+    let (mut session, name) = (server.connect(MAINTENANCE)?, identifier(data));
+    session.run(&format!("ALTER DATABASE {name} RESET ALL"))?;
+    session.run(&format!("ALTER DATABASE {name} OWNER TO CURRENT_USER"))?;
+    session.run(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"))?;
+    session.run(&format!("ALTER DATABASE {name} IS_TEMPLATE true"))
 }

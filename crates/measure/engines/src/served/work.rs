@@ -86,6 +86,11 @@ impl Work {
         }
     }
 
+    /// Whether a study's own statements change the data.
+    pub(super) fn has_set_up(&self) -> bool {
+        matches!(self, Work::Sql(options) if options.set_up.is_some())
+    }
+
     /// The workload itself.
     pub(super) fn open(&self, dialect: Dialect) -> Result<Arc<dyn Workload>, EngineError> {
         let failed = EngineError::failed;

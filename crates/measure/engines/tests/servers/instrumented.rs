@@ -93,6 +93,15 @@ fn what_cannot_be_counted_is_refused_in_a_line() {
     several.settings.insert("scale".to_owned(), Setting::Number(0.01));
     let error = engine.check(&several).unwrap_err().to_string();
     assert!(error.contains("this `tpch` has 22 to explain"), "{error}");
+    // It is a superuser's, whatever a view calls that the study made.
+    let mut stranger = cell(&[("workload", "sql".into())], Start::Warm);
+    stranger.settings.retain(|key, _| key == "workload" || key == "queries");
+    stranger.settings.insert("sql".to_owned(), "select a from v".into());
+    let view = home.path().join("view.sql");
+    std::fs::write(&view, "create view v as select 1 as a;").unwrap();
+    stranger.settings.insert("set_up".to_owned(), view.to_str().unwrap().into());
+    let error = engine.check(&stranger).unwrap_err().to_string();
+    assert!(error.contains("leave `set_up` out"), "{error}");
     let error = open("mariadb", true).map(drop).unwrap_err().to_string();
     assert!(error.contains("`mariadb` can't be run below valgrind"), "{error}");
     let error = open("duckdb", true).map(drop).unwrap_err().to_string();

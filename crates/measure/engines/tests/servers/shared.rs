@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
 use workahead_study::cell::Cell;
-use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Stop};
+use workahead_study::engine::{Engine, EngineContext, EngineError, EngineRegistry, Sample, Stop};
 use workahead_study::instrument::Instrumentation;
 use workahead_study::protocol::Protocol;
 use workahead_study::setting::Setting;
@@ -34,16 +34,23 @@ pub(crate) fn engine(
     engines.open(name, &EngineContext { data_dir, instrumentation, ..EngineContext::default() })
 }
 
-/// Runs a study's cell of SQL, which has to fail; in the engine's words.
-pub(crate) fn fails(engine: &mut dyn Engine, settings: &[(&str, &str)]) -> String {
+/// Runs a study's cell of SQL.
+pub(crate) fn runs(
+    engine: &mut dyn Engine,
+    settings: &[(&str, &str)],
+) -> Result<Sample, EngineError> {
     let usual = [("workload", Setting::from("sql")), ("queries", 4.into())];
     let given = settings.iter().map(|(key, value)| (*key, Setting::from(*value)));
     let all = usual.into_iter().chain(given).map(|(key, value)| (key.to_owned(), value));
     let (place, protocol) = (BTreeMap::new(), Protocol::default());
     let cell = Cell { index: 0, block: 0, seed: 7, place, settings: all.collect(), protocol };
     let stop = Stop::new();
-    let ran = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
-    match ran {
+    engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop))
+}
+
+/// Runs a study's cell of SQL, which has to fail; in the engine's words.
+pub(crate) fn fails(engine: &mut dyn Engine, settings: &[(&str, &str)]) -> String {
+    match runs(engine, settings) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it ran: {settings:?}"),
     }

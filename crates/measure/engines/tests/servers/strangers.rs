@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
 
-use crate::shared::{directory, engine, fails};
+use crate::shared::{directory, engine, fails, runs};
 
 /// A place where any user may write, and the name of a file in it.
 fn open_place(home: &TempDir) -> (std::path::PathBuf, String) {
@@ -49,9 +49,13 @@ fn duckdb_touches_no_file_but_its_own() {
         format!("set global log_query_path = '{out}'"),
         format!("load '{out}'"),
         "set max_expression_depth = 1000000".to_owned(),
-        // Each statement fails after it, and the connection can't be closed.
+        "set enable_profiling = 'query_tree'".to_owned(),
         format!("call enable_logging(storage = 'file', storage_path = '{out}'); select 1"),
-        format!("call enable_logging(storage = 'file', storage_path = '{out}')"),
+        // Each statement fails after it, and the connection can't be closed.
+        format!(
+            "select * from query('from enable_' || 'logging(storage = ''file'', storage_path = \
+             ''{out}'')'); select 1"
+        ),
     ];
     let settings = [
         ("server.max_expression_depth", "1000000"),
@@ -126,6 +130,32 @@ fn postgres_runs_no_program() {
         ("server.log_directory", &out),
     ];
     harm_nothing("postgres", &home, &statements, &settings);
+}
+
+/// What a study sets for its clients is not there for the next one.
+#[test]
+fn a_study_leaves_the_next_one_nothing() {
+    for (product, sets, needs) in [
+        (
+            "postgres",
+            "alter role workahead_client set statement_timeout = '1ms'",
+            "select pg_sleep(0.05)",
+        ),
+        ("mariadb", "set password = password('x')", "select sleep(0.05)"),
+    ] {
+        let home = directory();
+        for statement in [sets, needs] {
+            let mut engine = engine(product, home.path(), None).unwrap();
+            // Other data each time, for which its user is let in again.
+            let made = home.path().join(format!("{}.sql", statement.len()));
+            fs::write(&made, format!("create table t{} (a int);", statement.len())).unwrap();
+            let settings = [("sql", statement), ("set_up", made.to_str().unwrap())];
+            if let Err(error) = runs(engine.as_mut(), &settings) {
+                panic!("{product}, {statement}: {error}");
+            }
+            engine.finish().unwrap();
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::configuration::CellConfiguration;
 pub(in crate::served) struct Options {
     statements: Source,
     pub(super) data: Option<Box<Work>>,
-    set_up: Option<PathBuf>,
+    pub(super) set_up: Option<PathBuf>,
     order: Order,
     seed: u64,
 }
