@@ -117,6 +117,8 @@ fn wrong_use_names_its_remedy() {
     fs::write(place.path("prices.toml"), "currency = 'EUR'\ncores = 1\n").unwrap();
     let words = ["advise", "cores", "--sql", "x", "--prices", "prices.toml"];
     assert!(place.fails(&words, 2).contains("prices.toml"));
+    let endless = ["advise", "cores", "--sql", "x", "--prices", "/dev/zero"];
+    assert!(place.fails(&endless, 1).contains("it has more than 1 MiB"));
     let said = place.fails(&["advise", "cores", "--engine", "oracle", "--sql", "x"], 1);
     assert!(said.contains("oracle"), "{said}");
     assert_eq!(place.names(), ["prices.toml"]);

@@ -201,6 +201,10 @@ fn damaged_recordings_are_one_line() {
     }
     let said = place.fails(&["counters", "stat", "--recorded", "missing.jsonl"], 1);
     assert!(said.contains("missing.jsonl"), "{said}");
+    // Five gigabytes of nothing, which take no disk.
+    fs::File::create(place.path("sparse.jsonl")).unwrap().set_len(5 << 30).unwrap();
+    let said = place.fails(&["counters", "stat", "--recorded", "sparse.jsonl"], 1);
+    assert!(said.contains("line 1 is not a recording's: it has more than 4 MiB"), "{said}");
     // What is there up to the end of a line is a recording.
     let ten: String = whole.lines().take(10).map(|line| format!("{line}\n")).collect();
     fs::write(place.path("x.jsonl"), ten).unwrap();

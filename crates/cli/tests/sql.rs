@@ -165,6 +165,7 @@ fn bad_input_is_one_line() {
             "directory none",
         ),
         (vec!["sql", "-f", "none.sql"], 1, "none.sql"),
+        (vec!["sql", "-f", "/dev/zero"], 1, "/dev/zero: it has more than 16 MiB"),
         (vec!["sql", "--tpch", "23", "--data", "."], 2, "1 to 22"),
         (vec!["sql", "--tpch", "1", "--data", "."], 1, "workahead data tpch"),
         (vec!["sql", "--tpch", "1"], 2, "--data"),

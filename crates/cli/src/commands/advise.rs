@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::{Answer, LOOKS, LevelAnswer, Prices, Question, Request, Verdict, Workload};
+use workahead_machine::regular_file;
 use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
 use workahead_study::results::Results;
@@ -28,6 +29,9 @@ use super::study::run_session::{Outcome, RunSession, Session};
 use super::study::{duration, summary};
 use crate::errors::WrongUse;
 use crate::{interrupt, output};
+
+/// Prices are three lines.
+const PRICES_BYTES_MAX: u64 = 1 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -279,7 +283,7 @@ impl WorkloadArguments {
 impl ShownArguments {
     fn prices(&self) -> anyhow::Result<Option<Prices>> {
         let Some(path) = &self.prices else { return Ok(None) };
-        let text = std::fs::read_to_string(path)
+        let text = regular_file::read_named_text(path, PRICES_BYTES_MAX)
             .with_context(|| format!("can't read the prices in {}", path.display()))?;
         let prices = Prices::parse(&text);
         Ok(Some(prices.map_err(|error| WrongUse::error(format!("{}: {error}", path.display())))?))

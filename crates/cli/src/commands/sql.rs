@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgGroup;
+use workahead_machine::regular_file;
 use workahead_sql::session::{Joiner, Options, Session, SessionError};
 use workahead_workloads::tpch::Table;
 
@@ -51,6 +52,8 @@ SET workahead.design = 'buckets' changes the layout of join tables; SET workahea
 --set NAME=VALUE does the same on the command line.
 With --json a report is printed, and rows go to --out or are only counted.";
 
+/// The longest file of statements: more would be a dump, not queries.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 /// The longest time limit.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -128,7 +131,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let tasks = match (args.query, args.file, args.tpch) {
         (Some(query), ..) => Tasks::of_text(&session, &query)?,
         (_, Some(file), _) => {
-            let text = std::fs::read_to_string(&file);
+            let text = regular_file::read_named_text(&file, FILE_BYTES_MAX);
             let text = text.with_context(|| format!("can't read {}", file.display()))?;
             Tasks::of_text(&session, &text)?
         }

@@ -84,7 +84,7 @@ impl Default for Options {
 
 /// A parsed statement of SQL, not yet planned.
 #[derive(Debug, Clone)]
-pub struct Statement(Parsed);
+pub struct Statement(Arc<Parsed>);
 
 /// A planned statement.
 pub struct PlannedStatement {
@@ -109,10 +109,9 @@ impl PlannedStatement {
         let Self { plan, task, workers, timeout } = self;
         // Operators start tasks of their own, and the last one runs beside this thread, which
         // looks at the flag meanwhile.
-        let entered = workers.enter();
-        let stream = execute_stream(Arc::clone(&plan), task).map_err(SessionError::Query)?;
-        let stream = spawn_buffered(stream, 1);
-        drop(entered);
+        let run = Arc::clone(&plan);
+        let starting = async move { Ok(spawn_buffered(execute_stream(run, task)?, 1)) };
+        let stream = workers.run(starting).map_err(SessionError::Query)?;
         Ok(Answer::new(plan, stream, workers, stop).with_timeout(timeout))
     }
 }
@@ -234,7 +233,7 @@ impl Session {
     /// When it is not valid SQL, or nests deeper than any stack.
     pub fn statements(&self, sql: &str) -> Result<Vec<Statement>, SessionError> {
         let parsed = nesting::parse(sql).map_err(SessionError::Query)?;
-        Ok(parsed.into_iter().map(Statement).collect())
+        Ok(parsed.into_iter().map(|statement| Statement(Arc::new(statement))).collect())
     }
 
     /// Plans and starts one statement. It ends once `stop` is set or its time is over.
@@ -255,9 +254,9 @@ impl Session {
     /// When it can't be planned.
     pub fn plan(&self, statement: &Statement) -> Result<PlannedStatement, SessionError> {
         let (context, statement, has_files) =
-            (self.context.clone(), statement.0.clone(), self.has_files);
+            (self.context.clone(), Arc::clone(&statement.0), self.has_files);
         let planning = async move {
-            let plan = context.state().statement_to_plan(statement).await?;
+            let plan = context.state().statement_to_plan(statement.as_ref().clone()).await?;
             if !has_files {
                 files::refuse(&plan)?;
             }
@@ -265,9 +264,7 @@ impl Session {
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))
         };
-        // On a thread whose stack is deep enough.
-        let planned = self.workers.block_on(self.workers.spawn(planning));
-        let planned = planned.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()));
+        let planned = self.workers.run(planning);
         let (plan, task) = planned.map_err(SessionError::Query)?;
         let workers = Arc::clone(&self.workers);
         Ok(PlannedStatement { plan, task, workers, timeout: self.timeout })

@@ -3,12 +3,15 @@
 //! A recording is a file of JSON lines: the header first, then a line a slot. One that was
 //! constructed by hand says so in its header, and so does everything derived from it.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Error, ErrorKind, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Privilege};
 use crate::source::Reading;
+
+/// A slot of 20 counts on each of 8,192 CPUs, the most that Linux has.
+const LINE_BYTES_MAX: usize = 4 << 20;
 
 /// The counts of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -204,23 +207,18 @@ impl Stream {
     /// # Errors
     /// If it can't be read, or a line is not of a recording.
     pub fn read(from: &mut dyn BufRead) -> Result<Self, RecordingError> {
-        let mut lines = from.lines().enumerate();
-        let wrong = |index: usize, why: String| RecordingError::Line { line: index + 1, why };
-        let header: Header = match lines.next() {
-            Some((_, line)) => {
-                serde_json::from_str(&line?).map_err(|error| wrong(0, error.to_string()))?
-            }
-            None => return Err(wrong(0, "the file is empty".to_owned())),
-        };
+        let wrong = |line: usize, why: String| RecordingError::Line { line, why };
+        let first = line(from, 1)?.ok_or_else(|| wrong(1, "the file is empty".to_owned()))?;
+        let header = serde_json::from_str(&first).map_err(|error| wrong(1, error.to_string()))?;
         let mut stream = Self { header, slots: Vec::new() };
-        for (index, line) in lines {
-            let line = line?;
-            if line.is_empty() {
+        for number in 2.. {
+            let Some(text) = line(from, number)? else { break };
+            if text.is_empty() {
                 continue;
             }
             let slot: Slot =
-                serde_json::from_str(&line).map_err(|error| wrong(index, error.to_string()))?;
-            stream.check(&slot).map_err(|why| wrong(index, why))?;
+                serde_json::from_str(&text).map_err(|error| wrong(number, error.to_string()))?;
+            stream.check(&slot).map_err(|why| wrong(number, why))?;
             stream.slots.push(slot);
         }
         Ok(stream)
@@ -244,4 +242,20 @@ impl Stream {
             _ => Ok(()),
         }
     }
+}
+
+/// The next line, without its end; `None` after the last one. Its number is for errors.
+fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, RecordingError> {
+    let mut bytes = Vec::new();
+    Read::take(&mut *from, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if bytes.len() > LINE_BYTES_MAX {
+        let why = format!("it has more than {} MiB", LINE_BYTES_MAX >> 20);
+        return Err(RecordingError::Line { line: number, why });
+    }
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))?;
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
 }

@@ -113,23 +113,19 @@ impl Target {
     /// # Errors
     /// When nothing answers, or the server rejects the user.
     pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
-        let connection = self.connect_unguarded()?;
+        let opened = match self.software {
+            Software::Postgres => postgres::Connection::open(&self.address).map(boxed),
+            Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
+        };
+        let connection = opened.map_err(|error| advise(error, &self.address))?;
         Ok(match self.access {
             Access::ReadOnly => Box::new(ReadOnly::new(connection)),
             Access::Write => connection,
         })
     }
 
-    /// Connects for texts of ours: settings, and what the server says of itself.
-    pub(crate) fn connect_unguarded(&self) -> Result<Box<dyn Connection>, SessionError> {
-        let opened = match self.software {
-            Software::Postgres => postgres::Connection::open(&self.address).map(boxed),
-            Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
-        };
-        opened.map_err(|error| advise(error, &self.address))
-    }
-
-    /// The same, with a time limit for the login and all that follows.
+    /// Connects for texts of ours, settings and what the server says of itself, with a time limit
+    /// for the login and all that follows.
     pub(crate) fn connect_briefly(&self) -> Result<Box<dyn Connection>, SessionError> {
         let opened = match self.software {
             Software::Postgres => postgres::Connection::open_briefly(&self.address).map(boxed),

@@ -392,7 +392,7 @@ impl Engine for DatabaseEngine {
         match &self.valgrind {
             Some(valgrind) => {
                 instrumented::check(valgrind, &config, workload.as_ref(), self.database.as_ref())?
-            },
+            }
             None if config.caches.is_some() => return Err(no_model()),
             None => {}
         }

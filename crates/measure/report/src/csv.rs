@@ -60,6 +60,8 @@ pub(crate) fn samples(results: &Results) -> String {
     names.extend(
         ["answer_rows", "answer_checksum", "plan_fingerprint", "failure"].map(str::to_owned),
     );
+    let fingerprint = |cell: &Cell| results.plan_of(cell.index).map(PlanText::fingerprint);
+    let plans: Vec<Option<String>> = cells.iter().map(fingerprint).collect();
     let mut text = line(&names);
     for seen in &results.observations {
         let cell = &cells[seen.cell];
@@ -81,8 +83,7 @@ pub(crate) fn samples(results: &Results) -> String {
         let answer = seen.sample().map(|sample| sample.answer);
         fields.push(answer.map(|answer| answer.rows.to_string()).unwrap_or_default());
         fields.push(answer.map(|answer| format!("{:016x}", answer.checksum)).unwrap_or_default());
-        let plan = results.plan_of(seen.cell).map(PlanText::fingerprint);
-        fields.push(plan.unwrap_or_default());
+        fields.push(plans[seen.cell].clone().unwrap_or_default());
         fields.push(match &seen.outcome {
             Outcome::Failed { failure } => failure.clone(),
             Outcome::Sample(_) => String::new(),

@@ -96,6 +96,7 @@ pub(crate) struct Failure {
 impl Page {
     pub(crate) fn of(results: &Results, published: &[PublishedFunctions]) -> Self {
         let view = View::of(results);
+        let extras = rows::extras(&view);
         let record = &results.record;
         Self {
             study: record.study.clone(),
@@ -114,9 +115,9 @@ impl Page {
             figures: figures(&view),
             unit: view.unit(results.headline()),
             is_timed: results.is_timed(),
-            groups: rows::groups(&view),
+            groups: rows::groups(&view, &extras),
             has_limits: view.cells().iter().any(|cell| view.limit_fraction(cell).is_some()),
-            extras: rows::extras(&view).iter().map(|extra| extra.name.to_owned()).collect(),
+            extras: extras.iter().map(|extra| extra.name.to_owned()).collect(),
             counted: counted(&view),
             functions: functions(&view, published),
             instrumented: instrumented(&view),

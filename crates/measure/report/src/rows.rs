@@ -54,10 +54,11 @@ pub(crate) struct Row {
     pub(crate) checksum: String,
 }
 
-pub(crate) fn groups(view: &View<'_>) -> Vec<Group> {
+/// The cells of each block, with these further columns.
+pub(crate) fn groups(view: &View<'_>, extras: &[Extra]) -> Vec<Group> {
     let plan = &view.results.plan;
     let blocks = (0..plan.blocks).map(|block| plan.block(block));
-    blocks.filter_map(|cells| Some(group(view, cells.first()?, cells))).collect()
+    blocks.filter_map(|cells| group(view, cells, extras)).collect()
 }
 
 /// The settings that each case makes, for studies whose cases come again in every group.
@@ -72,18 +73,20 @@ pub(crate) fn cases(view: &View<'_>) -> Vec<Fact> {
     facts
 }
 
-fn group(view: &View<'_>, first: &Cell, cells: &[Cell]) -> Group {
+/// `None` of no cells.
+fn group(view: &View<'_>, cells: &[Cell], extras: &[Extra]) -> Option<Group> {
+    let first = cells.first()?;
     let shared: Vec<&str> = view.results.plan.axes.iter().map(String::as_str).collect();
     let same =
         |axis: &&str| cells.iter().all(|cell| cell.place.get(*axis) == first.place.get(*axis));
     let (shared, own): (Vec<&str>, Vec<&str>) = shared.into_iter().partition(same);
-    Group {
+    Some(Group {
         name: view.place(first, &own),
-        rows: cells.iter().map(|cell| row(view, cell, &shared)).collect(),
-    }
+        rows: cells.iter().map(|cell| row(view, cell, &shared, extras)).collect(),
+    })
 }
 
-fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
+fn row(view: &View<'_>, cell: &Cell, shared: &[&str], extras: &[Extra]) -> Row {
     let finding = view.finding(cell);
     let (ratio, interval) = ratio_words(finding);
     let (answer, checksum) = answer_words(view, cell, finding);
@@ -107,10 +110,7 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str]) -> Row {
         ratio: if ratio.is_empty() { number::NONE.to_owned() } else { ratio },
         interval,
         remarks: remarks(finding),
-        extras: extras(view)
-            .iter()
-            .map(|extra| words_of(value(extra.measure), extra.how))
-            .collect(),
+        extras: extras.iter().map(|extra| words_of(value(extra.measure), extra.how)).collect(),
         limit: words_of(view.limit_fraction(cell), number::percent),
         samples: samples(view, finding),
         absent: match finding.samples == 0 && finding.impossible.is_some() {
@@ -139,7 +139,8 @@ const COUNTED: [(&str, &str); 4] = [
     ("last-level misses", "last_level_misses_per_tuple"),
 ];
 
-/// The further columns of a result: those whose measures some cell has.
+/// The further columns of a result: those whose measures some cell has, which takes a look at all
+/// of them.
 pub(crate) fn extras(view: &View<'_>) -> Vec<Extra> {
     let all = [
         Extra { name: "p95, ms", measure: "latency_p95_ms", how: number::plain },

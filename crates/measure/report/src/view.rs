@@ -1,5 +1,7 @@
 //! A result as the sections of the page query it, with the same names everywhere.
 
+use std::collections::BTreeSet;
+
 use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
 use workahead_study::paper::Claim;
@@ -22,11 +24,28 @@ pub(crate) struct View<'a> {
     pub(crate) findings: Vec<Finding>,
     /// The unit of throughputs.
     throughput: Unit,
+    /// The axes with more than one value.
+    varying: BTreeSet<&'a str>,
+    /// Whether any cell reports its threads.
+    has_threads: bool,
 }
 
 impl<'a> View<'a> {
     pub(crate) fn of(results: &'a Results) -> Self {
-        Self { results, findings: results.findings(), throughput: results.unit() }
+        let cells = &results.plan.cells;
+        let axes = results.plan.axes.iter().map(String::as_str);
+        let has_several = |axis: &&str| {
+            let mut values = cells.iter().map(|cell| cell.place.get(*axis));
+            let first = values.next().flatten();
+            values.any(|value| value != first)
+        };
+        Self {
+            results,
+            findings: results.findings(),
+            throughput: results.unit(),
+            varying: axes.filter(has_several).collect(),
+            has_threads: cells.iter().any(|cell| reported_threads(results, cell).is_some()),
+        }
     }
 
     pub(crate) fn cells(&self) -> &'a [Cell] {
@@ -175,9 +194,7 @@ impl<'a> View<'a> {
 
     /// Whether an axis has more than one value.
     pub(crate) fn varies(&self, axis: &str) -> bool {
-        let mut values = self.cells().iter().map(|cell| cell.place.get(axis));
-        let first = values.next().flatten();
-        values.any(|value| value != first)
+        self.varying.contains(axis)
     }
 
     /// The baseline of a claim: its own, or the method's.
@@ -196,23 +213,21 @@ impl<'a> View<'a> {
     /// The number of threads of a cell, by the engine or its settings; one if only other cells
     /// report it.
     pub(crate) fn threads(&self, cell: &Cell) -> Option<usize> {
-        let reported = |cell| self.reported_threads(cell);
-        reported(cell)
-            .or_else(|| self.cells().iter().any(|other| reported(other).is_some()).then_some(1))
+        reported_threads(self.results, cell).or(self.has_threads.then_some(1))
     }
+}
 
-    fn reported_threads(&self, cell: &Cell) -> Option<usize> {
-        let reported = self.results.value(cell.index, "threads").map(|threads| threads as usize);
-        let set = || match cell.get("threads")? {
-            Setting::Integer(threads) => usize::try_from(*threads).ok(),
-            // `bi:2`, `independent:2`, `single`
-            Setting::Text(text) => {
-                text.rsplit([':', '=']).next()?.parse().ok().or((text == "single").then_some(1))
-            }
-            _ => None,
-        };
-        reported.or_else(set)
-    }
+fn reported_threads(results: &Results, cell: &Cell) -> Option<usize> {
+    let reported = results.value(cell.index, "threads").map(|threads| threads as usize);
+    let set = || match cell.get("threads")? {
+        Setting::Integer(threads) => usize::try_from(*threads).ok(),
+        // `bi:2`, `independent:2`, `single`
+        Setting::Text(text) => {
+            text.rsplit([':', '=']).next()?.parse().ok().or((text == "single").then_some(1))
+        }
+        _ => None,
+    };
+    reported.or_else(set)
 }
 
 /// A ratio in words: the figure, and its interval or "no difference shown".

@@ -7,6 +7,7 @@ mod sample;
 use std::fs;
 use std::path::Path;
 
+use workahead_machine::clock::thread_cpu_s;
 use workahead_report::{csv, markdown, render};
 use workahead_study::results::Results;
 
@@ -28,6 +29,23 @@ fn samples() {
     page("quick", &sample::quick());
     page("hash_join", &sample::hash_join());
     page("sizes", &sample::sizes());
+}
+
+/// Each row looked through all samples of every cell, once for every further column.
+#[test]
+fn a_page_of_very_many_cells_takes_seconds() {
+    let queries: Vec<String> = (1..=8_000).map(|queries| queries.to_string()).collect();
+    let text = format!(
+        "title = 'Many'\nquestion = 'How many?'\nengine = 'duckdb'\n[axes]\nqueries = [{}]\n\
+         kind = ['one']\n[method]\nrepetitions = 1\nbaseline = {{ queries = 1 }}\n",
+        queries.join(", ")
+    );
+    let results = sample::results("many", &text, &|_| 1.0);
+    let begun_s = thread_cpu_s();
+    let html = render(&results, &[]).unwrap();
+    let took_s = thread_cpu_s() - begun_s;
+    assert!(html.matches("<td class=\"n ratio\">").count() >= 8_000);
+    assert!(took_s < 30.0, "{took_s} s");
 }
 
 /// A question about siblings, on a machine that shows none: the first sentence says so, and why two

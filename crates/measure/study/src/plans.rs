@@ -26,6 +26,7 @@ mod tree;
 
 pub use diff::{Row, Side, diff};
 pub use tree::{Node, Role};
+use tree::{check_length, check_operators};
 
 /// A plan as its engine printed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,14 +66,31 @@ impl Planner {
         }
     }
 
+    /// The statement that prints a plan.
+    fn remedy(self) -> &'static str {
+        match self {
+            Planner::Postgres | Planner::Duckdb => "EXPLAIN (FORMAT JSON)",
+            Planner::Mariadb => "EXPLAIN FORMAT=JSON",
+            Planner::Datafusion => "EXPLAIN FORMAT indent",
+        }
+    }
+
     fn read(self, text: &str) -> Result<Node, PlanError> {
-        let (parsed, remedy) = match self {
-            Planner::Postgres => (postgres::parse(text), "EXPLAIN (FORMAT JSON)"),
-            Planner::Mariadb => (mariadb::parse(text), "EXPLAIN FORMAT=JSON"),
-            Planner::Duckdb => (duckdb::parse(text), "EXPLAIN (FORMAT JSON)"),
-            Planner::Datafusion => (datafusion::parse(text), "EXPLAIN FORMAT indent"),
+        let parsed = self.parse(text);
+        parsed.map_err(|message| PlanError { planner: self, message, remedy: self.remedy() })
+    }
+
+    /// The plan may be in a result of somebody else: whatever its format, it has its limits.
+    fn parse(self, text: &str) -> Result<Node, String> {
+        check_length(text)?;
+        let tree = match self {
+            Planner::Postgres => postgres::parse(text)?,
+            Planner::Mariadb => mariadb::parse(text)?,
+            Planner::Duckdb => duckdb::parse(text)?,
+            Planner::Datafusion => datafusion::parse(text)?,
         };
-        parsed.map_err(|message| PlanError { planner: self, message, remedy })
+        check_operators(tree.operators())?;
+        Ok(tree)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A result directory, loaded: record, observations, findings.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -21,6 +22,9 @@ use crate::throughput::Unit;
 use crate::verdict::{self, Judgement, Origin, Verdict};
 
 mod collection;
+mod observations;
+
+pub use observations::Observations;
 
 /// The least share of the requested processor time in an undisturbed run: the rest went to other
 /// programs, or to the host of a virtual machine.
@@ -36,7 +40,7 @@ pub struct Results {
     /// Its cells.
     pub plan: RunPlan,
     /// Observations in the order of visits: by block, repetition, slot.
-    pub observations: Vec<Observation>,
+    pub observations: Observations,
 }
 
 /// The finding of one cell.
@@ -82,12 +86,12 @@ impl Results {
         let mut observations = log::read(dir, &record.plan, &plan)?;
         let block = |observation: &Observation| plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
-        Ok(Results { record, spec, plan, observations })
+        Ok(Results { record, spec, plan, observations: observations.into() })
     }
 
     /// Observations of one cell, by repetition.
     pub fn of_cell(&self, cell: usize) -> impl Iterator<Item = &Observation> {
-        self.observations.iter().filter(move |observation| observation.cell == cell)
+        self.observations.of_cell(cell)
     }
 
     /// Whether its times are the engine's own.
@@ -224,12 +228,12 @@ impl Results {
         (cell, measure): (usize, &str),
         (base, over): (usize, &str),
     ) -> Vec<(f64, f64)> {
-        let of_base = |repetition: u32| {
-            let seen = self.of_cell(base).find(|seen| seen.repetition == repetition)?;
-            self.measure(seen, over)
+        let of_base: HashMap<u32, &Observation> =
+            self.of_cell(base).map(|seen| (seen.repetition, seen)).collect();
+        let pair = |seen: &Observation| {
+            let other = of_base.get(&seen.repetition)?;
+            Some((self.measure(seen, measure)?, self.measure(other, over)?))
         };
-        let pair =
-            |seen: &Observation| Some((self.measure(seen, measure)?, of_base(seen.repetition)?));
         self.of_cell(cell).filter_map(pair).collect()
     }
 

@@ -18,6 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use workahead_machine::atomic_file::AtomicFile;
 
+use crate::cell::Cell;
 use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::observation::{Observation, Outcome};
@@ -142,7 +143,9 @@ fn figures(results: &Results) -> Vec<Column> {
         let column = float(&|sample| sample.measures.get(&name).copied());
         columns.push((format!("measure.{name}"), column));
     }
-    let planned = |row: &Observation| results.plan_of(row.cell).map(PlanText::fingerprint);
+    let fingerprint = |cell: &Cell| results.plan_of(cell.index).map(PlanText::fingerprint);
+    let plans: Vec<Option<String>> = results.plan.cells.iter().map(fingerprint).collect();
+    let planned = |row: &Observation| plans[row.cell].clone();
     let own = |row: &Observation| Some(row.sample()?.plan.as_ref()?.text.clone());
     let words = |of: &dyn Fn(&Observation) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())

@@ -32,6 +32,15 @@ impl Workers {
             .map_err(|source| SessionError::Threads { threads, source })?;
         Ok(Self { runtime: Some(runtime) })
     }
+
+    /// Runs work on one of the threads, whose stacks are deep enough for any statement, to its end.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let done = self.block_on(self.spawn(work));
+        done.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()))
+    }
 }
 
 impl Deref for Workers {

@@ -3,6 +3,7 @@
 //! Only the few sections in question are read: a server with its debug information is hundreds of
 //! megabytes.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -13,6 +14,10 @@ use framehop::ExplicitModuleSectionInfo;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags};
 use workahead_machine::guarded::guarded;
+
+/// The most that is read of one file: headers may claim gigabytes, which take no disk where nobody
+/// wrote them. The tables of a browser take a quarter of this.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Code, unwind tables and symbols of a file.
 #[derive(Debug, Clone, Default)]
@@ -43,9 +48,10 @@ impl Image {
     }
 
     fn read(path: &Path) -> Option<Self> {
-        let cache = ReadCache::new(File::open(path).ok()?);
-        let mut image = Self::parse(&cache, Vec::new())?;
-        let elf = object::File::parse(&cache).ok()?;
+        let file = ReadCache::new(File::open(path).ok()?);
+        let left = Cell::new(FILE_BYTES_MAX);
+        let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
+        let mut image = Self::of(&elf, Vec::new());
         let build_id = elf.build_id().ok().flatten();
         image.debug_files = debug_files(path, build_id, link(&elf).as_deref());
         Some(image)
@@ -69,11 +75,13 @@ impl Image {
                 Some((symbol.address()..end, symbol.name().ok()?.to_owned()))
             })
             .collect();
-        Self::parse(&*bytes, symbols)
+        Some(Self::of(&elf, symbols))
     }
 
-    fn parse<'a, R: ReadRef<'a>>(data: R, symbols: Vec<(Range<u64>, String)>) -> Option<Self> {
-        let elf = object::File::parse(data).ok()?;
+    fn of<'a, R: ReadRef<'a>>(
+        elf: &object::File<'a, R>,
+        symbols: Vec<(Range<u64>, String)>,
+    ) -> Self {
         // The others may share a page with the code, and lie elsewhere.
         let segments = elf.segments().filter(is_code).map(|segment| {
             let (offset, bytes) = segment.file_range();
@@ -87,7 +95,7 @@ impl Image {
             let bytes = elf.section_by_name(name)?.uncompressed_data().ok()?;
             Some(Section { addresses: addresses(name)?, bytes: Arc::from(&*bytes) })
         };
-        Some(Self {
+        Self {
             segments: segments.collect(),
             text: addresses(".text"),
             got: addresses(".got"),
@@ -96,7 +104,18 @@ impl Image {
             debug_frame: section(".debug_frame"),
             symbols,
             debug_files: Vec::new(),
-        })
+        }
+    }
+
+    /// How much its unwind tables take.
+    pub(super) fn table_bytes(&self) -> usize {
+        let tables = [&self.eh_frame, &self.eh_frame_hdr, &self.debug_frame];
+        tables.into_iter().flatten().map(|table| table.bytes.len()).sum()
+    }
+
+    /// The same without them.
+    pub(super) fn without_tables(self) -> Self {
+        Self { eh_frame: None, eh_frame_hdr: None, debug_frame: None, ..self }
     }
 
     /// How far the file's own addresses are from those of a process that mapped the file from
@@ -142,6 +161,38 @@ impl Image {
     pub(super) fn function_start(&self, address: u64) -> Option<u64> {
         let header = self.eh_frame_hdr.as_ref()?;
         starts(&header.bytes, header.addresses.start, address)
+    }
+}
+
+/// A file of which at most `left` bytes are read: what would take more is as if absent.
+#[derive(Clone, Copy)]
+struct Bounded<'a> {
+    file: &'a ReadCache<File>,
+    left: &'a Cell<u64>,
+}
+
+impl Bounded<'_> {
+    fn take(self, bytes: u64) -> Result<(), ()> {
+        let left = self.left.get().checked_sub(bytes).ok_or(())?;
+        self.left.set(left);
+        Ok(())
+    }
+}
+
+impl<'a> ReadRef<'a> for Bounded<'a> {
+    fn len(self) -> Result<u64, ()> {
+        self.file.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        self.take(size)?;
+        self.file.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        let bytes = self.file.read_bytes_at_until(range, delimiter)?;
+        self.take(bytes.len() as u64)?;
+        Ok(bytes)
     }
 }
 

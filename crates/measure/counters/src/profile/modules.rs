@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::image::Image;
 
+/// The most that the unwind tables of all files take: a process may map many large ones. Those of a
+/// desktop take a tenth of this.
+const TABLE_BYTES_MAX: usize = 1 << 30;
+
 /// A module by its place in [`Modules`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ModuleId(u32);
@@ -26,6 +30,7 @@ pub(super) struct Module {
 pub(super) struct Modules {
     all: Vec<Module>,
     by_file: HashMap<(String, Option<u64>), ModuleId>,
+    table_bytes: usize,
 }
 
 impl Modules {
@@ -38,7 +43,13 @@ impl Modules {
             return *known;
         }
         let id = ModuleId(u32::try_from(self.all.len()).expect("fewer files than 2^32"));
-        self.all.push(Module::read(path, inode));
+        let mut module = Module::read(path, inode);
+        let bytes = module.image.as_ref().map_or(0, Image::table_bytes);
+        match self.table_bytes + bytes > TABLE_BYTES_MAX {
+            true => module.image = module.image.map(Image::without_tables),
+            false => self.table_bytes += bytes,
+        }
+        self.all.push(module);
         self.by_file.insert(key, id);
         id
     }
@@ -67,5 +78,24 @@ impl Module {
         let path = current.then(|| file.to_owned());
         let image = path.as_deref().and_then(Image::of_file);
         Self { name, path, image }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_beyond_the_most_are_left_out() {
+        let own = std::env::current_exe().expect("its own path");
+        let bytes = |mut modules: Modules| {
+            let id = modules.of(own.to_str().expect("a plain name"), None);
+            let image = modules.get(id).image.as_ref().expect("an ELF file");
+            (image.table_bytes(), modules.table_bytes)
+        };
+        let (own_bytes, all_bytes) = bytes(Modules::default());
+        assert!(own_bytes > 0 && own_bytes == all_bytes);
+        let full = Modules { table_bytes: TABLE_BYTES_MAX, ..Modules::default() };
+        assert_eq!(bytes(full), (0, TABLE_BYTES_MAX));
     }
 }

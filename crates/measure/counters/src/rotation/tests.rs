@@ -255,6 +255,13 @@ fn lines_that_are_not_of_a_recording_are_named() {
     assert!(says(&other).contains("there is no group"), "{}", says(&other));
     let short = text.replacen("\"values\":[", "\"values\":[1,", 1);
     assert!(says(&short).contains("3 values"), "{}", says(&short));
+    // A sparse file is one line of gigabytes.
+    let mut endless = std::io::BufReader::new(std::io::repeat(0));
+    let says = Stream::read(&mut endless).unwrap_err().to_string();
+    assert_eq!(says, "line 1 is not a recording's: it has more than 4 MiB");
+    let long = format!("{text}{}\n", " ".repeat(5 << 20));
+    let says = Stream::read(&mut long.as_bytes()).unwrap_err().to_string();
+    assert!(says.contains(&format!("line {} is", text.lines().count() + 1)), "{says}");
 }
 
 #[test]

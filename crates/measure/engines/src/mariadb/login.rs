@@ -1,9 +1,10 @@
 //! The beginning of a connection: the server's greeting, then user and password.
 
+mod public_key;
+
 use std::collections::HashMap;
 
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
-use mysql_common::crypto;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{
     AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest,
@@ -13,7 +14,7 @@ use workahead_workloads::session::SessionError;
 
 use super::answer::Done;
 use super::refusal;
-use super::wire::{Wire, garbled};
+use super::wire::{MESSAGE_BYTES_MAX, Wire, garbled};
 use crate::address::{Address, in_clear};
 
 /// The negotiated protocol, and the server's state.
@@ -45,9 +46,6 @@ pub(super) fn all() -> CapabilityFlags {
         // Rows that an update found and left as they were count.
         | CapabilityFlags::CLIENT_FOUND_ROWS
 }
-
-/// The server's limit of a packet (`max_allowed_packet`).
-const PACKET_BYTES_MAX: u32 = 1 << 30;
 
 /// Logs in the client of `address` with these capabilities.
 pub(super) fn login(
@@ -105,12 +103,12 @@ pub(super) fn login(
         Some(plugin.clone()),
         capabilities,
         Some(attributes).filter(|_| capabilities.contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)),
-        PACKET_BYTES_MAX,
+        MESSAGE_BYTES_MAX,
     )
     .with_mariadb_ext_capabilities(extended);
     if capabilities.contains(CapabilityFlags::CLIENT_SSL) {
         let (flags, collation) = (response.capabilities(), response.collation());
-        let request = SslRequest::new(flags, PACKET_BYTES_MAX, collation);
+        let request = SslRequest::new(flags, MESSAGE_BYTES_MAX, collation);
         request.with_mariadb_capabilities(extended).serialize(wire.reply());
         wire.send()?;
         wire.encrypt(address)?;
@@ -178,7 +176,7 @@ fn tell(wire: &mut Wire, password: &str, nonce: &[u8]) -> Result<(), SessionErro
         for (byte, mask) in clear.iter_mut().zip(nonce.iter().cycle()) {
             *byte ^= mask;
         }
-        clear = crypto::encrypt(&clear, key);
+        clear = public_key::encrypt(&clear, key)?;
     }
     wire.reply().extend(clear);
     wire.send()

@@ -5,6 +5,7 @@
 //! the database of the URL, which has none of their names yet, and a table [`MARK`] names their
 //! data set; later runs find them by it, and make them again where a workload changes its data.
 
+use std::cell::OnceCell;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -30,6 +31,8 @@ pub(super) struct Attached {
     target: Target,
     version: String,
     scope: ProcessScope,
+    /// Why no setting is tried any more: the server left one unanswered.
+    unanswered: OnceCell<Reason>,
 }
 
 impl Attached {
@@ -46,7 +49,7 @@ impl Attached {
         let version = connection.version().map_err(failed)?;
         let version = format!("{product} {version}, which ran already at {place}");
         let scope = scope(place);
-        Ok(Self { target, version, scope })
+        Ok(Self { target, version, scope, unanswered: OnceCell::new() })
     }
 
     fn session(&self) -> Result<Box<dyn Session>, SessionError> {
@@ -118,6 +121,24 @@ impl Attached {
                  only reads sets no others: --allow-writes lets it"
             )));
         }
+        if let Some(unanswered) = self.unanswered.get() {
+            return Some(unanswered.clone());
+        }
+        match self.rejection(name, value) {
+            Ok(rejection) => rejection,
+            // The next setting, and the next cell's, would be waited for as long.
+            Err(SessionError::Gone(says)) => {
+                let unanswered = Reason::new(format_args!(
+                    "the server does not say whether `{name}` can be set: {says}"
+                ));
+                Some(self.unanswered.get_or_init(|| unanswered).clone())
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Sets it in a session of its own. Returns why that fails, unless it has the value already.
+    fn rejection(&self, name: &str, value: &str) -> Result<Option<Reason>, SessionError> {
         let given = [Value::Text(name), Value::Text(value)];
         let (set, given, show) = match self.target.software {
             Software::Postgres => {
@@ -130,13 +151,17 @@ impl Attached {
                 (format!("SET SESSION {name} = {value}"), [].as_slice(), show)
             }
         };
-        let mut session = self.target.connect_unguarded().ok()?;
+        let mut session = self.target.connect_briefly()?;
         // A message of a prepared statement holds no second one.
         let mut set = || {
             let statement = session.prepare(&set)?;
             session.exchange(statement, given, &mut |_| Ok(()))
         };
-        let says = set().err()?;
+        let says = match set() {
+            Ok(_) => return Ok(None),
+            Err(gone @ SessionError::Gone(_)) => return Err(gone),
+            Err(says) => says,
+        };
         let mut now = None;
         let mut look = || {
             let statement = session.prepare(&show)?;
@@ -146,10 +171,11 @@ impl Attached {
             })
         };
         match look() {
-            Ok(_) if now.as_deref() == Some(value) => None,
-            _ => Some(Reason::new(format_args!(
+            Ok(_) if now.as_deref() == Some(value) => Ok(None),
+            Err(gone @ SessionError::Gone(_)) => Err(gone),
+            _ => Ok(Some(Reason::new(format_args!(
                 "only session settings can be changed on a server that is not ours: {says}"
-            ))),
+            )))),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Directories of databases: for this user alone, and out of the system's page cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use rustix::fs::{Advice, fadvise, fsync};
-use workahead_machine::private_directory;
+use workahead_machine::{private_directory, regular_file};
 use workahead_study::engine::EngineError;
 
 /// Servers run as another user for root, and pass through what is above the directories of others.
@@ -38,7 +38,8 @@ pub(super) fn forget(directory: &Path) -> Result<(), EngineError> {
         if kind.is_dir() {
             forget(&path)?;
         } else if kind.is_file() {
-            let file = File::open(&path).map_err(|error| failed(&path, error))?;
+            // It may be the server's user's, and something else by now.
+            let file = regular_file::open(&path).map_err(|error| failed(&path, error))?;
             fsync(&file).map_err(|error| failed(&path, error.into()))?;
             fadvise(&file, 0, None, Advice::DontNeed)
                 .map_err(|error| failed(&path, error.into()))?;

@@ -8,7 +8,7 @@ use super::database::{Pages, load};
 use super::private::{self, CURRENT};
 use crate::attach::Target;
 use crate::fill::FillTimes;
-use crate::postgres::{CLIENT, Server, SingleBackend, identifier, literal};
+use crate::postgres::{Server, SingleBackend, identifier, literal};
 use crate::server::{Error, Options, Process};
 
 /// The database that always exists.

@@ -150,8 +150,10 @@ fn a_study_leaves_the_next_one_nothing() {
             let made = home.path().join(format!("{}.sql", statement.len()));
             fs::write(&made, format!("create table t{} (a int);", statement.len())).unwrap();
             let settings = [("sql", statement), ("set_up", made.to_str().unwrap())];
-            if let Err(error) = runs(engine.as_mut(), &settings) {
-                panic!("{product}, {statement}: {error}");
+            match runs(engine.as_mut(), &settings) {
+                Err(error) if statement == needs => panic!("{product}: {error}"),
+                // Its own clients may not come in again.
+                _ => {}
             }
             engine.finish().unwrap();
         }

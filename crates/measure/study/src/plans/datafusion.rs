@@ -9,7 +9,7 @@
 //! runs. File names lose their directories, which differ between machines.
 
 use super::normal::condition;
-use super::tree::{Node, Role, check_depth};
+use super::tree::{Node, Role, check_depth, check_operators};
 use super::{postgres, rendered};
 
 /// Details that distinguish plans; those left out count partitions, columns and files.
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Node, String> {
 /// physical plan is read.
 fn indented(text: &str) -> Result<Node, String> {
     let physical = text.find("physical_plan").map_or(text, |at| &text[at + 13..]);
-    let mut open: Vec<(usize, Node)> = Vec::new();
+    let (mut open, mut operators): (Vec<(usize, Node)>, usize) = (Vec::new(), 0);
     for line in physical.lines() {
         let line = line.trim_end_matches(['|', ' ']);
         let line = line.trim_start_matches('|');
@@ -55,6 +55,8 @@ fn indented(text: &str) -> Result<Node, String> {
         }
         close(&mut open, depth);
         check_depth(open.len() + 1)?;
+        operators += 1;
+        check_operators(operators)?;
         let end = line.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(line.len());
         let (name, details) = line.split_at(end);
         open.push((depth, named(name, details.trim_start_matches([':', ',']).trim())));

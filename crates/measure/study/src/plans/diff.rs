@@ -36,10 +36,20 @@ pub struct Side {
     pub time_ms: Option<f64>,
 }
 
-/// The two plans, line by line.
+/// Pairs of operators that are compared: each takes four bytes.
+const PAIRS_MAX: usize = 10_000_000;
+
+/// The two plans, line by line. Very large ones are not compared: one stands below the other.
 pub fn diff(left: &Node, right: &Node) -> Vec<Row> {
     let (left, right) = (flat(left), flat(right));
-    let likeness = |at: usize, to: usize| likeness(left[at].1, right[to].1);
+    match left.len().saturating_mul(right.len()) > PAIRS_MAX {
+        true => left.iter().map(gone).chain(right.iter().map(new)).collect(),
+        false => aligned(&left, &right),
+    }
+}
+
+fn aligned(left: &[Placed<'_>], right: &[Placed<'_>]) -> Vec<Row> {
+    let likeness = |at: usize, to: usize| likeness(&left[at], &right[to]);
     // best[at][to]: the most that the rests from `at` and `to` on can match.
     let mut best = vec![vec![0u32; right.len() + 1]; left.len() + 1];
     for at in (0..left.len()).rev() {
@@ -55,31 +65,46 @@ pub fn diff(left: &Node, right: &Node) -> Vec<Row> {
         let is_pair = at < left.len() && to < right.len() && likeness(at, to) > 0;
         if is_pair && best[at][to] == best[at + 1][to + 1] + likeness(at, to) {
             let same = likeness(at, to) == SAME;
-            rows.push(Row { left: Some(side(left[at])), right: Some(side(right[to])), same });
+            rows.push(Row { left: Some(side(&left[at])), right: Some(side(&right[to])), same });
             (at, to) = (at + 1, to + 1);
         } else if at < left.len() && (to == right.len() || best[at][to] == best[at + 1][to]) {
-            rows.push(Row { left: Some(side(left[at])), right: None, same: false });
+            rows.push(gone(&left[at]));
             at += 1;
         } else {
-            rows.push(Row { left: None, right: Some(side(right[to])), same: false });
+            rows.push(new(&right[to]));
             to += 1;
         }
     }
     rows
 }
 
-type Placed<'a> = (usize, &'a Node);
+/// An operator with its depth and its line.
+struct Placed<'a> {
+    depth: usize,
+    node: &'a Node,
+    line: String,
+}
 
 fn flat(tree: &Node) -> Vec<Placed<'_>> {
     let mut flat = Vec::new();
-    tree.visit(0, &mut |depth, node| flat.push((depth, node)));
+    tree.visit(0, &mut |depth, node| flat.push(Placed { depth, node, line: node.line() }));
     flat
 }
 
-fn side((depth, node): Placed<'_>) -> Side {
+/// An operator that only the first plan has.
+fn gone(placed: &Placed<'_>) -> Row {
+    Row { left: Some(side(placed)), right: None, same: false }
+}
+
+/// An operator that only the second one has.
+fn new(placed: &Placed<'_>) -> Row {
+    Row { left: None, right: Some(side(placed)), same: false }
+}
+
+fn side(Placed { depth, node, line }: &Placed<'_>) -> Side {
     Side {
-        depth,
-        line: node.line(),
+        depth: *depth,
+        line: line.clone(),
         rows_estimated: node.rows_estimated,
         rows: node.rows,
         time_ms: node.time_ms,
@@ -89,17 +114,18 @@ fn side((depth, node): Placed<'_>) -> Side {
 const SAME: u32 = 8;
 
 /// The similarity of two operators; 0 if they do not belong on one line.
-fn likeness(left: &Node, right: &Node) -> u32 {
-    let reads_same = left.object.is_some() && left.object == right.object;
+fn likeness(left: &Placed<'_>, right: &Placed<'_>) -> u32 {
+    let (one, other) = (left.node, right.node);
+    let reads_same = one.object.is_some() && one.object == other.object;
     let is_exchange = |node: &Node| node.role == Role::Exchange;
-    match left.operator == right.operator {
-        true if left.line() == right.line() => SAME,
-        true if left.object == right.object => 5,
+    match one.operator == other.operator {
+        true if left.line == right.line => SAME,
+        true if one.object == other.object => 5,
         _ if reads_same => 3,
         // Two operators of other kinds with inputs: one replaces the other, if nothing fits better.
         // An exchange replaces no operator.
-        false if is_exchange(left) || is_exchange(right) => 0,
-        false if left.inputs.len() == right.inputs.len() && left.inputs.len() > 1 => 2,
+        false if is_exchange(one) || is_exchange(other) => 0,
+        false if one.inputs.len() == other.inputs.len() && one.inputs.len() > 1 => 2,
         _ => 0,
     }
 }

@@ -11,70 +11,80 @@
 //!
 //! In a box: the name, a line of dashes, then details, `key: value`, wrapped where they are long.
 
-use super::tree::{Node, check_depth};
+use std::ops::Range;
+
+use super::tree::{Node, check_depth, check_operators};
 
 /// The text inside of one box, by line.
 struct Drawn {
-    row: usize,
     column: usize,
     lines: Vec<String>,
 }
+
+/// Boxes beside each other, from left to right.
+type Row = Vec<Drawn>;
 
 /// Reads the boxes; `read` makes an operator of the name and the details of one.
 pub(super) fn parse(
     text: &str,
     read: &mut dyn FnMut(&[String]) -> Result<Node, String>,
 ) -> Result<Node, String> {
-    let boxes = boxes(text)?;
-    check_depth(boxes.last().map_or(0, |drawn| drawn.row + 1))?;
-    let first = boxes.iter().position(|drawn| drawn.row == 0).ok_or("there is no box in it")?;
-    node(&boxes, first, read)
+    let rows = rows(text)?;
+    check_depth(rows.len())?;
+    node(&rows, 0, read)
 }
 
+/// A box of the first row, with its inputs in the rows below.
 fn node(
-    boxes: &[Drawn],
+    rows: &[Row],
     at: usize,
     read: &mut dyn FnMut(&[String]) -> Result<Node, String>,
 ) -> Result<Node, String> {
-    let this = &boxes[at];
-    let mut node = read(&unwrapped(&this.lines))?;
-    let beside = boxes.iter().filter(|other| other.row == this.row && other.column > this.column);
-    let end = beside.map(|other| other.column).min().unwrap_or(usize::MAX);
-    for (input, drawn) in boxes.iter().enumerate() {
-        if drawn.row == this.row + 1 && (this.column..end).contains(&drawn.column) {
-            node.inputs.push(self::node(boxes, input, read)?);
-        }
+    let [row, below @ ..] = rows else { return Err("there is no box in it".to_owned()) };
+    let mut node = read(&unwrapped(&row[at].lines))?;
+    let end = row.get(at + 1).map_or(usize::MAX, |beside| beside.column);
+    let inputs = below.first().map_or(0..0, |next| within(next, row[at].column..end));
+    for input in inputs {
+        node.inputs.push(self::node(below, input, read)?);
     }
     Ok(node)
 }
 
-fn boxes(text: &str) -> Result<Vec<Drawn>, String> {
-    let lines: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
-    let mut boxes: Vec<Drawn> = Vec::new();
-    let mut row = None;
-    for line in &lines {
-        let tops: Vec<usize> = corners(line);
-        if !tops.is_empty() {
-            let this = row.map_or(0, |row| row + 1);
-            row = Some(this);
-            boxes.extend(tops.into_iter().map(|column| Drawn {
-                row: this,
-                column,
-                lines: Vec::new(),
-            }));
+/// The boxes of a row that begin in these columns.
+fn within(row: &[Drawn], columns: Range<usize>) -> Range<usize> {
+    let before = |column: usize| row.partition_point(|drawn| drawn.column < column);
+    before(columns.start)..before(columns.end)
+}
+
+fn rows(text: &str) -> Result<Vec<Row>, String> {
+    let (mut rows, mut boxes): (Vec<Row>, usize) = (Vec::new(), 0);
+    for line in text.lines() {
+        let line: Vec<char> = line.chars().collect();
+        let tops = corners(&line);
+        if tops.is_empty() {
+            if let Some(row) = rows.last_mut() {
+                add_inside(row, &line);
+            }
             continue;
         }
-        for drawn in boxes.iter_mut().filter(|drawn| Some(drawn.row) == row) {
-            if line.get(drawn.column) == Some(&'│') {
-                let inside = line[drawn.column + 1..].iter();
-                let inside: String = inside.take_while(|c| !"│├┤".contains(**c)).collect();
-                drawn.lines.push(inside.trim().to_owned());
-            }
-        }
+        boxes += tops.len();
+        check_operators(boxes)?;
+        rows.push(tops.into_iter().map(|column| Drawn { column, lines: Vec::new() }).collect());
     }
-    match boxes.is_empty() {
+    match rows.is_empty() {
         true => Err("there is no box in it".to_owned()),
-        false => Ok(boxes),
+        false => Ok(rows),
+    }
+}
+
+/// Adds what a line has inside of the boxes of a row; a short one ends before some of them.
+fn add_inside(row: &mut [Drawn], line: &[char]) {
+    for drawn in row.iter_mut().take_while(|drawn| drawn.column < line.len()) {
+        if line[drawn.column] == '│' {
+            let inside = line[drawn.column + 1..].iter();
+            let inside: String = inside.take_while(|c| !"│├┤".contains(**c)).collect();
+            drawn.lines.push(inside.trim().to_owned());
+        }
     }
 }
 
@@ -83,9 +93,9 @@ fn corners(line: &[char]) -> Vec<usize> {
     let begins = |at: &usize| {
         let edge = &line[at + 1..];
         let end = edge.iter().position(|c| *c != '─' && *c != '┴');
-        line[*at] == '┌' && end.is_some_and(|end| end > 0 && edge[end] == '┐')
+        end.is_some_and(|end| end > 0 && edge[end] == '┐')
     };
-    (0..line.len()).filter(begins).collect()
+    (0..line.len()).filter(|at| line[*at] == '┌').filter(begins).collect()
 }
 
 /// The name, then one line per detail: lines without `key:` go on with the one before.
@@ -102,9 +112,10 @@ fn unwrapped(lines: &[String]) -> Vec<String> {
         match out.len() {
             0 | 1 => out.push(line.clone()),
             _ if is_detail => out.push(line.clone()),
-            last => {
-                let joint = if out[last - 1].ends_with(':') { " " } else { "" };
-                out[last - 1] = format!("{}{joint}{line}", out[last - 1]);
+            details => {
+                let last = &mut out[details - 1];
+                last.push_str(if last.ends_with(':') { " " } else { "" });
+                last.push_str(line);
             }
         }
     }

@@ -35,6 +35,58 @@ fn a_plan_that_is_too_deep_is_refused() {
     }
 }
 
+/// A plan of one operator above all others, in every format.
+fn wide_plans(operators: usize) -> [PlanText; 6] {
+    let below = |one: &str, left_out: usize| vec![one; operators - left_out].join(",");
+    let nodes = below(r#"{"Node Type":"B"}"#, 1);
+    let postgres = format!(r#"[{{"Plan":{{"Node Type":"A","Plans":[{nodes}]}}}}]"#);
+    let tables = below(r#"{"table":{}}"#, 2);
+    let mariadb = format!(r#"{{"query_block":{{"nested_loop":[{tables}]}}}}"#);
+    let children = below(r#"{"name":"B"}"#, 1);
+    let duckdb = format!(r#"[{{"name":"A","children":[{children}]}}]"#);
+    let indented = format!("A\n{}", " B\n".repeat(operators - 1));
+    let boxes = ["┌───┐", "│ B │", "└───┘"].map(|line| line.repeat(operators - 1)).join("\n");
+    let drawn = format!("┌───┐\n│ A │\n└───┘\n{boxes}");
+    [
+        PlanText::new(Planner::Postgres, postgres.clone()),
+        PlanText::new(Planner::Mariadb, mariadb),
+        PlanText::new(Planner::Duckdb, duckdb),
+        PlanText::new(Planner::Datafusion, postgres),
+        PlanText::new(Planner::Datafusion, indented),
+        PlanText::new(Planner::Datafusion, drawn),
+    ]
+}
+
+/// Two plans of 40,000 operators took 6 GB to compare.
+#[test]
+fn a_plan_of_too_many_operators_is_refused() {
+    for plan in wide_plans(4_096) {
+        let read = plan.tree().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read.operators(), 4_096, "{:?}", plan.planner);
+    }
+    for plan in wide_plans(4_097) {
+        let refused = plan.tree().unwrap_err().to_string();
+        assert!(refused.contains("more than 4096 operators"), "{refused}");
+        assert_eq!(plan.fingerprint().len(), 16, "it has a name all the same");
+    }
+}
+
+#[test]
+fn a_long_text_is_refused_before_it_is_read() {
+    let long = format!("[{}0]", "0,".repeat(2 << 20));
+    for planner in [Planner::Postgres, Planner::Mariadb, Planner::Duckdb, Planner::Datafusion] {
+        let refused = PlanText::new(planner, long.as_str()).tree().unwrap_err().to_string();
+        assert!(refused.contains("more than 4 MiB"), "{refused}");
+    }
+    // Each of these took the square of its length.
+    let edge = format!("┌{}", "─".repeat(1_000_000));
+    let lines = format!("┌───┐\n│ A │\n{}", "│a│\n".repeat(400_000));
+    let blank = format!("{}\n{}", "┌─┐".repeat(4_000), "\n".repeat(4_000_000));
+    let read = |text: String| PlanText::new(Planner::Datafusion, text).tree();
+    assert!(read(edge).is_err());
+    assert!(read(lines).is_ok() && read(blank).is_err());
+}
+
 #[test]
 fn shapes_of_the_papers_queries() {
     assert_eq!(
@@ -218,6 +270,18 @@ fn two_plans_side_by_side() {
     assert_eq!(operator(&join.right).as_deref(), Some("Nested Loop"));
     let alike = diff(&tree("duckdb/uss.json"), &tree("duckdb/uss.json"));
     assert!(alike.iter().all(|row| row.same));
+}
+
+#[test]
+fn very_large_plans_stand_one_below_the_other() {
+    let scans = |name: &str| Node { inputs: vec![Node::new(name); 4_000], ..Node::new("Append") };
+    let rows = diff(&scans("Seq Scan"), &scans("Index Scan"));
+    let (gone, new) = rows.split_at(4_001);
+    assert!(gone.iter().all(|row| row.left.is_some() && row.right.is_none() && !row.same));
+    assert!(new.iter().all(|row| row.left.is_none() && row.right.is_some() && !row.same));
+    assert_eq!(new.len(), 4_001);
+    let rows = diff(&scans("Seq Scan"), &Node::new("Append"));
+    assert!(rows[0].right.is_some(), "{:?}", rows[0]);
 }
 
 /// Every operator of both stands in the rows once, in its order, whatever the plans.

@@ -13,6 +13,28 @@ pub(super) fn check_depth(levels: usize) -> Result<(), String> {
     }
 }
 
+/// Operators of a plan that is read: two plans are compared pair by pair.
+const OPERATORS_MAX: usize = 4_096;
+
+/// Refuses a plan of more operators than that.
+pub(super) fn check_operators(operators: usize) -> Result<(), String> {
+    match operators > OPERATORS_MAX {
+        true => Err(format!("it has more than {OPERATORS_MAX} operators")),
+        false => Ok(()),
+    }
+}
+
+/// A kilobyte for each operator: as JSON a text takes up to a hundred times its length.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Refuses a longer text.
+pub(super) fn check_length(text: &str) -> Result<(), String> {
+    match text.len() > TEXT_BYTES_MAX {
+        true => Err(format!("it has more than {} MiB", TEXT_BYTES_MAX >> 20)),
+        false => Ok(()),
+    }
+}
+
 /// An operator with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -100,6 +122,13 @@ impl Node {
             Role::Exchange | Role::Partial => inputs,
             _ => vec![Node { role: Role::Plain, inputs, ..self.clone() }],
         }
+    }
+
+    /// How many operators it has, itself among them.
+    pub(super) fn operators(&self) -> usize {
+        let mut operators = 0;
+        self.visit(0, &mut |_, _| operators += 1);
+        operators
     }
 
     /// Calls with every operator and its depth, an operator before its inputs.

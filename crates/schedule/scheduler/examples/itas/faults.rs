@@ -42,7 +42,7 @@ pub(crate) fn no_complaints() -> Result<()> {
 
 /// The machine does work: processes start, run and end.
 fn machine_works() -> Result<()> {
-    let spins = Load::start(2, &["work", "2", "200"])?.finish()?;
+    let spins = Load::start(2, &["work", "2", "1000"])?.finish()?;
     ensure!(spins.iter().all(|printed| !printed.starts_with("0 ")), "no work was done: {spins:?}");
     Ok(())
 }

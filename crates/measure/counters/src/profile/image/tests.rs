@@ -67,6 +67,27 @@ fn the_kernels_page_has_names() {
     assert!(vdso.symbol(range.start).is_some(), "{name}");
 }
 
+/// A file of five gigabytes that takes no disk, whose table is four of them.
+#[test]
+fn a_table_that_is_too_large_is_as_if_absent() {
+    let path = std::env::current_exe().expect("its own path");
+    let mut bytes = std::fs::read(path).expect("its own file");
+    let elf = object::File::parse(&*bytes).expect("an ELF file");
+    let number = elf.section_by_name(".eh_frame").expect("its table").index().0;
+    let headers = u64::from_le_bytes(bytes[40..48].try_into().expect("eight")) as usize;
+    let size = headers + 64 * number + 32;
+    bytes[size..size + 8].copy_from_slice(&(4_u64 << 30).to_le_bytes());
+    let folder = tempfile::tempdir().expect("a folder");
+    let large = folder.path().join("large");
+    std::fs::write(&large, bytes).expect("written");
+    let file = File::options().write(true).open(&large).expect("opened");
+    file.set_len(5 << 30).expect("a sparse file");
+    let image = Image::of_file(&large).expect("an ELF file");
+    assert!(image.eh_frame.is_none());
+    assert!(image.eh_frame_hdr.is_some() && image.text.is_some() && !image.segments.is_empty());
+    assert!(image.table_bytes() > 0 && image.without_tables().table_bytes() == 0);
+}
+
 #[test]
 fn what_is_no_program_gives_nothing() {
     assert!(Image::of_file(Path::new("/proc/self/maps")).is_none());

@@ -1,6 +1,7 @@
 //! Logins at servers that say what they should not, and over TLS.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
@@ -142,15 +143,16 @@ fn a_wrong_greeting_is_one_clear_error() {
 }
 
 fn send(client: &mut impl Write, number: u8, payload: &[u8]) {
-    let header = [payload.len() as u8, 0, 0, number];
-    client.write_all(&[&header, payload].concat()).unwrap();
+    let [low, middle, high, _] = (payload.len() as u32).to_le_bytes();
+    client.write_all(&[&[low, middle, high, number], payload].concat()).unwrap();
 }
 
 fn receive(client: &mut impl Read, number: u8) -> Vec<u8> {
     let mut header = [0; 4];
     client.read_exact(&mut header).unwrap();
     assert_eq!(header[3], number, "packets are numbered");
-    let mut payload = vec![0; usize::from(header[0])];
+    let [low, middle, high, _] = header;
+    let mut payload = vec![0; u32::from_le_bytes([low, middle, high, 0]) as usize];
     client.read_exact(&mut payload).unwrap();
     payload
 }
@@ -198,4 +200,48 @@ fn bytes_between_greeting_and_handshake_are_refused() {
     drop(wire);
     assert!(refused.contains("bytes ahead of the TLS handshake"), "{refused}");
     assert_eq!(served.join().unwrap().len(), 36, "nothing but the request for TLS");
+}
+
+/// Logs in, without TLS, to a server that shows this key and goes on so.
+fn shown<T: Send + 'static>(
+    key: &[u8],
+    go_on: impl FnOnce(&mut TcpStream) -> T + Send + 'static,
+) -> (Result<Terms, SessionError>, T) {
+    let key = [&[1_u8][..], key].concat();
+    let (port, served) = serve(move |mut socket| {
+        send(&mut socket, 0, &greeting("caching_sha2_password", all()));
+        receive(&mut socket, 1);
+        send(&mut socket, 2, &[1, 4]);
+        assert_eq!(receive(&mut socket, 3), [2_u8], "a request for the key");
+        send(&mut socket, 4, &key);
+        go_on(&mut socket)
+    });
+    let address = address("127.0.0.1", port, Tls { mode: TlsMode::Disable, roots: None });
+    let mut wire = Wire::new(Stream::dial(&address.place).unwrap());
+    let terms = login(&mut wire, &address, all());
+    drop(wire);
+    (terms, served.join().unwrap())
+}
+
+#[test]
+fn a_mysql_without_tls_receives_the_password_by_its_key() {
+    let (terms, told) = shown(public_key::tests::PEM, |socket| {
+        let told = receive(socket, 5);
+        send(socket, 6, &DONE);
+        told
+    });
+    terms.unwrap();
+    assert_eq!(told.len(), 256);
+    for (key, says) in [
+        (b"hello".to_vec(), "is not one of RSA in PEM"),
+        (vec![b'A'; 200_000], "has more than 4 KiB"),
+    ] {
+        let (terms, told) = shown(&key, |socket| {
+            let mut told = Vec::new();
+            socket.read_to_end(&mut told).unwrap();
+            told
+        });
+        let error = terms.unwrap_err().to_string();
+        assert!(error.contains(says) && told.is_empty(), "{error}");
+    }
 }
