@@ -20,7 +20,7 @@ const P99: &str = "latency_p99_ms";
 /// A question's answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub question: Question,
     /// The answer in a sentence.
     pub sentence: String,
@@ -111,7 +111,7 @@ impl Answer {
         self
     }
 
-    /// Whether enough is known after a round; between looks it isn't asked.
+    /// Whether enough is known after a round; between looks nothing is.
     #[must_use]
     pub fn is_decided_at_look(results: &Results, within: f64) -> bool {
         let levels = Levels::of(results, within);

@@ -22,7 +22,7 @@ use workahead_study::statistics::{Interval, sd};
 pub const LOOKS: [u32; 6] = [4, 6, 9, 13, 20, 30];
 
 /// How often an answer may be wrong.
-pub const ERROR_RATE: f64 = 0.05;
+pub(crate) const ERROR_RATE: f64 = 0.05;
 
 /// A level's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ pub enum Verdict {
 
 /// Levels compared, each with a throughput a round.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Logarithms of throughputs: a level, a round.
     logs: Vec<Vec<f64>>,
     /// What part of another's throughput suffices.
@@ -48,28 +48,24 @@ pub struct Comparison {
 impl Comparison {
     /// Levels from small to large, each with the throughputs of the same rounds. Rounds that a
     /// level lacks are left out. `within` is the difference of no matter, such as 0.05.
-    #[must_use]
-    pub fn new(levels: &[Vec<f64>], within: f64) -> Comparison {
+    pub(crate) fn new(levels: &[Vec<f64>], within: f64) -> Comparison {
         let rounds = levels.iter().map(Vec::len).min().unwrap_or(0);
         let logs = levels.iter().map(|level| level[..rounds].iter().map(|v| v.ln()).collect());
         Comparison { logs: logs.collect(), share: 1.0 - within }
     }
 
     /// Complete rounds.
-    #[must_use]
-    pub fn rounds(&self) -> usize {
+    pub(crate) fn rounds(&self) -> usize {
         self.logs.first().map_or(0, Vec::len)
     }
 
     /// Whether its rounds are those of a look.
-    #[must_use]
-    pub fn is_look(&self) -> bool {
+    pub(crate) fn is_look(&self) -> bool {
         LOOKS.iter().any(|look| *look as usize == self.rounds())
     }
 
     /// The throughput of level `this` over that of `other`, and its interval.
-    #[must_use]
-    pub fn ratio(&self, this: usize, other: usize) -> Option<(f64, Interval)> {
+    pub(crate) fn ratio(&self, this: usize, other: usize) -> Option<(f64, Interval)> {
         let logs = self.differences(this, other);
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let half = self.half_width(sd(&logs)?)?;
@@ -94,8 +90,7 @@ impl Comparison {
     }
 
     /// Where a level is.
-    #[must_use]
-    pub fn verdict(&self, level: usize) -> Verdict {
+    pub(crate) fn verdict(&self, level: usize) -> Verdict {
         let others = (0..self.logs.len()).filter(|other| *other != level);
         let ratios: Option<Vec<Interval>> =
             others.map(|other| Some(self.ratio(level, other)?.1)).collect();
@@ -109,16 +104,14 @@ impl Comparison {
     }
 
     /// The smallest level that suffices, once that is decided.
-    #[must_use]
-    pub fn decided(&self) -> Option<usize> {
+    pub(crate) fn decided(&self) -> Option<usize> {
         let (least, most) = self.range();
         (least == most).then_some(least)
     }
 
     /// The levels that the answer lies between: from the first that may suffice to the first that
     /// does, or to the last one.
-    #[must_use]
-    pub fn range(&self) -> (usize, usize) {
+    pub(crate) fn range(&self) -> (usize, usize) {
         let verdicts: Vec<Verdict> =
             (0..self.logs.len()).map(|level| self.verdict(level)).collect();
         let last = verdicts.len().saturating_sub(1);
@@ -128,8 +121,7 @@ impl Comparison {
     }
 
     /// The level with the most throughput.
-    #[must_use]
-    pub fn best(&self) -> usize {
+    pub(crate) fn best(&self) -> usize {
         let sum = |level: &usize| self.logs[*level].iter().sum::<f64>();
         let levels = 0..self.logs.len();
         levels.max_by(|one, other| sum(one).total_cmp(&sum(other))).unwrap_or(0)
@@ -138,8 +130,7 @@ impl Comparison {
     /// About how many rounds it takes to see what is not decided: until each such interval is as
     /// narrow as its mean is far from the share, or as a quarter of what does not matter. `None` if
     /// nothing is undecided.
-    #[must_use]
-    pub fn rounds_needed(&self) -> Option<f64> {
+    pub(crate) fn rounds_needed(&self) -> Option<f64> {
         let (least, most) = self.range();
         if least == most {
             return None;

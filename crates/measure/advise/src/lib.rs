@@ -21,7 +21,7 @@ mod request;
 mod words;
 
 pub use answer::{Answer, LevelAnswer};
-pub use comparison::{Comparison, ERROR_RATE, LOOKS, Verdict};
+pub use comparison::{LOOKS, Verdict};
 pub use prices::Prices;
 pub use question::Question;
 pub use request::{Request, RequestError, Workload};

@@ -32,8 +32,7 @@ impl Prices {
     }
 
     /// What a million costs at this throughput, on as many cores.
-    #[must_use]
-    pub fn of_million(&self, cores: f64, per_s: f64) -> f64 {
+    pub(crate) fn of_million(&self, cores: f64, per_s: f64) -> f64 {
         (self.machine_per_hour + self.core_per_hour * cores) / 3600.0 / per_s * 1e6
     }
 }

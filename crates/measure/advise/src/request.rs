@@ -24,7 +24,7 @@ pub enum Workload {
 /// A question about a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// On which engine.
     pub engine: String,
@@ -40,7 +40,7 @@ pub struct Request {
     pub hotplug: bool,
 }
 
-/// Why a question can't be asked like this.
+/// Why there is no study for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError(String);
 

@@ -6,7 +6,7 @@ use workahead_study::testing::{self, Mock};
 use super::*;
 use crate::request::{Request, Workload};
 
-/// A result of 30 rounds, the first `rounds` kept: throughput and p99 by level, with a noise of 2 %.
+/// A result of 30 rounds, the first `rounds` kept: throughput and p99 by level, noise of 2 %.
 fn results(question: Question, rounds: u32, truth: &[(f64, f64)]) -> Results {
     let request = Request {
         question,

@@ -158,8 +158,8 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// The files of a run, gone when it is. The program's user may do what it likes in their folder: ours
-/// are made before it is given away, and read by what was opened then.
+/// The files of a run, gone when it is. The program's user may do what it likes in their folder:
+/// ours are made before it is given away, and read by what was opened then.
 struct Files {
     folder: TempDir,
     input: File,

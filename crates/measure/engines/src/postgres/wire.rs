@@ -101,8 +101,8 @@ impl Wire {
         Ok(Message { tag: whole[0], whole })
     }
 
-    /// Takes the next `bytes`, with room for at most twice as many as have come: a length is no
-    /// more than a word of the server's.
+    /// Takes the next `bytes`, with room for at most twice as many as have come: a length is only
+    /// a word of the server's.
     fn take(&mut self, bytes: usize) -> Result<&[u8], SessionError> {
         let mut room = ROOM_BYTES;
         while room < bytes {

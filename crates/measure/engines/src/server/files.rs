@@ -10,8 +10,8 @@ use super::{Error, Home};
 
 impl Home {
     /// Copies a whole directory, for the server's user: under a temporary name first, then in place
-    /// of what is there. That user owns both, may change them at any moment, and so does the copying
-    /// itself: root would follow its links. Where the file system can, both copies share their
+    /// of what is there. It is copied as that user, who owns both and may change them at any
+    /// moment: root would follow its links. Where the file system can, both copies share their
     /// blocks until one of them is written.
     pub(crate) fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let half = to.with_extension("workahead-tmp");

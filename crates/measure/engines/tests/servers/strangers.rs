@@ -146,7 +146,7 @@ fn a_study_leaves_the_next_one_nothing() {
         let home = directory();
         for statement in [sets, needs] {
             let mut engine = engine(product, home.path(), None).unwrap();
-            // Other data each time, for which its user is let in again.
+            // Other data each time, to which its user is admitted anew.
             let made = home.path().join(format!("{}.sql", statement.len()));
             fs::write(&made, format!("create table t{} (a int);", statement.len())).unwrap();
             let settings = [("sql", statement), ("set_up", made.to_str().unwrap())];

@@ -1,9 +1,9 @@
 //! The observations of a result, found by their cells.
 //!
 //! A report looks up every cell many times: searches through all observations would take the square
-//! of their number. Their positions are sorted by cell at the first look, and forgotten whenever the
-//! observations are lent as `&mut`. No cell can be looked up until that loan ends, so the positions
-//! are never those of other observations.
+//! of their number. Their positions are sorted by cell at the first look, and forgotten whenever
+//! the observations are lent as `&mut`. No cell can be looked up until that loan ends, so the
+//! positions are never those of other observations.
 
 use std::ops::{Deref, DerefMut};
 use std::slice;
