@@ -247,8 +247,10 @@ impl<'a> Levels<'a> {
             (_, Some(level)) => self.sentence_on_choice(level),
             (_, None) => {
                 let (least, most) = self.comparison.range();
-                let range = format!("{} to {}", self.value(least), self.name(most));
-                self.undecided(&format!("the answer is from {range}"))
+                let values = (self.value(least), self.value(most));
+                let between = if most == least + 1 { "or" } else { "to" };
+                let range = self.question.level(&format!("{} {between} {}", values.0, values.1));
+                self.undecided(&format!("the answer is {range}"))
             }
         }
     }

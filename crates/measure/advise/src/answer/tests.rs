@@ -87,7 +87,7 @@ fn siblings_on_off_or_the_same() {
 fn what_is_not_decided_says_how_long_it_would_take() {
     let cores = answer(Question::Cores, 4, &[(1000.0, 3.0), (2000.0, 3.0), (2100.0, 3.0)]);
     assert!(!cores.decided);
-    let begins = "Not decided after 4 rounds: the answer is from 2 to 4 CPUs; about ";
+    let begins = "Not decided after 4 rounds: the answer is 2 or 4 CPUs; about ";
     assert!(cores.sentence.starts_with(begins), "{}", cores.sentence);
     assert!(cores.sentence.ends_with(" in all would show it."), "{}", cores.sentence);
     let none = answer(Question::Cores, 0, &[(1000.0, 3.0), (2000.0, 3.0)]);
