@@ -298,7 +298,8 @@ fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
 }
 
 fn caption(view: &View<'_>, chart: &Chart) -> String {
-    let repetitions = view.results.plan.repetitions;
+    // An answer may be known before all repetitions.
+    let samples = view.findings.iter().map(|finding| finding.samples).max().unwrap_or(0);
     let mut parts = Vec::new();
     if chart.kind == ChartKind::Heat && chart.measure == RATIO {
         parts.push(
@@ -306,8 +307,8 @@ fn caption(view: &View<'_>, chart: &Chart) -> String {
              out 1; a dash where there is no figure."
                 .to_owned(),
         );
-    } else if repetitions > 1 {
-        parts.push(format!("Whiskers: 95 % interval over {repetitions} samples."));
+    } else if samples > 1 {
+        parts.push(format!("Whiskers: 95 % interval over {samples} samples."));
     }
     if chart.kind == ChartKind::Bars
         && chart.measure == THROUGHPUT
