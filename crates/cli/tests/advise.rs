@@ -42,7 +42,7 @@ fn an_answer_is_a_sentence_a_page_and_json() {
     }
     match answer["choice"].as_str() {
         Some(choice) => assert!(["1", "2", "4"].contains(&choice), "{answer}"),
-        None => assert!(sentence.starts_with("Not decided after"), "{sentence}"),
+        None => assert!(sentence.starts_with("Not decided"), "{sentence}"),
     }
     let page = fs::read_to_string(place.path("out/report.html")).unwrap();
     assert!(page.contains(&format!("<p class=\"answer\">{sentence}</p>")), "{sentence}");
@@ -95,6 +95,16 @@ fn an_interrupted_question_says_how_to_go_on() {
     assert!(last.contains("`workahead advise show out`"), "{said}");
     let shown = place.json(&["advise", "show", "out"]);
     assert_eq!(shown["decided"], false);
+}
+
+#[test]
+fn statements_that_fail_are_an_error_in_a_line() {
+    let (place, data) = (Place::new(), server_directory());
+    let home = data.path().to_str().unwrap();
+    let asked = ["advise", "clients", "--sql", "selec 1", "--levels", "1,2", "--json"];
+    let said = place.fails(&[&asked[..], &["--out", "out", "--data-dir", home]].concat(), 1);
+    assert!(said.contains("nothing can be compared: 1 client: failed"), "{said}");
+    assert!(said.contains("syntax error"), "{said}");
 }
 
 #[test]

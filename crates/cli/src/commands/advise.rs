@@ -311,6 +311,10 @@ impl ShownArguments {
     /// Writes the page, and prints the answer.
     fn show(&self, dir: &Path) -> anyhow::Result<ExitCode> {
         let (results, answer) = self.answer(dir)?;
+        if answer.levels.len() < 2 {
+            let why = answer.notes.first().map_or("", String::as_str);
+            bail!("nothing can be compared: {why}");
+        }
         let report =
             workahead_report::write_answered(dir, &results, &answer.sentence, &answer.notes)?;
         match self.json {
@@ -352,7 +356,8 @@ fn of_best(level: &LevelAnswer) -> String {
         (Some(ratio), Some(interval)) => {
             format!("{ratio:.2} ({:.2} to {:.2})", interval.low, interval.high)
         }
-        _ => "best".to_owned(),
+        _ if level.is_best => "best".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -4,9 +4,9 @@
 //! yet: it is skipped. The file is locked as long as its process lives (flock(2): a killed process
 //! holds no lock), and emptied, not removed, so that nobody locks a file that has no name any more.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,10 @@ impl Journal {
         made.map_err(no_place)?;
         let path = root.path(FILE);
         let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false).mode(0o644);
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(path).map_err(no_place)?;
+        // Who may read it may lock it, and so keep settings from being put back.
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(no_place)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

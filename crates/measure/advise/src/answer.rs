@@ -12,6 +12,7 @@ use workahead_study::statistics::Interval;
 use crate::comparison::{Comparison, ERROR_RATE, LOOKS, Verdict};
 use crate::prices::Prices;
 use crate::question::Question;
+use crate::request::LEVELS_MAX;
 use crate::words::{change, duration, percent, significant};
 
 /// What 99 of 100 clients wait at most.
@@ -51,10 +52,13 @@ pub struct LevelAnswer {
     pub name: String,
     /// The mean throughput, in the answer's unit.
     pub throughput: Option<f64>,
-    /// Its throughput over that of the best level; none of the best itself.
+    /// Its throughput over that of the best level; none of the best itself, and none in the first
+    /// rounds.
     pub of_best: Option<f64>,
     /// The interval of that, which holds together with all others at all looks.
     pub of_best_interval: Option<Interval>,
+    /// Whether it has the most throughput of all.
+    pub is_best: bool,
     /// What 99 of 100 wait at most, in milliseconds: the mean over the rounds.
     pub p99_ms: Option<f64>,
     /// What a million costs there, in the prices' currency.
@@ -122,6 +126,9 @@ impl Answer {
 impl<'a> Levels<'a> {
     fn of(results: &'a Results, within: f64) -> Option<Self> {
         let question = Question::of_study(&results.spec.id)?;
+        if results.plan.cells.len() > LEVELS_MAX {
+            return None;
+        }
         let can_run = |cell: &&Cell| {
             results.failure(cell.index).is_none() && !results.plan.skipped.contains(&cell.index)
         };
@@ -167,7 +174,8 @@ impl<'a> Levels<'a> {
 
     fn level(&self, level: usize) -> LevelAnswer {
         let best = self.comparison.best();
-        let ratio = (level != best).then(|| self.comparison.ratio(level, best)).flatten();
+        let is_known = level != best && self.comparison.rounds() >= LOOKS[0] as usize;
+        let ratio = is_known.then(|| self.comparison.ratio(level, best)).flatten();
         let throughput = self.results.value(self.cells[level].index, THROUGHPUT);
         LevelAnswer {
             value: self.value(level),
@@ -175,6 +183,7 @@ impl<'a> Levels<'a> {
             throughput: throughput.map(|value| self.results.unit().scaled(value)),
             of_best: ratio.map(|(ratio, _)| ratio),
             of_best_interval: ratio.map(|(_, interval)| interval),
+            is_best: level == best && self.comparison.rounds() > 0,
             p99_ms: self.p99_ms(level),
             cost_of_million: None,
             verdict: self.comparison.verdict(level),
@@ -239,7 +248,13 @@ impl<'a> Levels<'a> {
             (1, _) => {
                 return format!("There is nothing to compare {} with here.", self.name(0));
             }
-            (_, 0) => return "Nothing has been measured yet.".to_owned(),
+            (_, rounds) if rounds < LOOKS[0] as usize => {
+                return format!(
+                    "Not decided: {rounds} of the {} rounds that an answer takes at least are \
+                     measured; give it more time.",
+                    LOOKS[0]
+                );
+            }
             _ => {}
         }
         match (self.question, choice) {

@@ -53,7 +53,7 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 /// Levels more than this take hours to tell apart.
-const LEVELS_MAX: usize = 16;
+pub(crate) const LEVELS_MAX: usize = 16;
 /// Of a sample, before anything is counted.
 const WARMUP_S: f64 = 0.5;
 

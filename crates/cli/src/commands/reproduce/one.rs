@@ -75,6 +75,14 @@ fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<
         if results.is_complete() {
             return Ok((results, State::Taken));
         }
+        // The directory may be somebody else's, and what is resumed is the record's own study.
+        if results.spec.text != requested.text {
+            let at = dir.display();
+            return Err(anyhow!(
+                "{at} was begun with another text of the study: choose another --out, or --force \
+                 to run it again"
+            ));
+        }
         let session = Session::resume(dir, |spec| Ok(arguments::setup(spec, &args.data)))?;
         return finished(session, args, stop);
     }

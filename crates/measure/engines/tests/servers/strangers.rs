@@ -50,12 +50,11 @@ fn duckdb_touches_no_file_but_its_own() {
         format!("load '{out}'"),
         "set max_expression_depth = 1000000".to_owned(),
         "set enable_profiling = 'query_tree'".to_owned(),
+        "call enable_peg_parser()".to_owned(),
+        "set enable_progress_bar = true".to_owned(),
+        "set logging_storage = 'stdout'".to_owned(),
         format!("call enable_logging(storage = 'file', storage_path = '{out}'); select 1"),
-        // Each statement fails after it, and the connection can't be closed.
-        format!(
-            "select * from query('from enable_' || 'logging(storage = ''file'', storage_path = \
-             ''{out}'')'); select 1"
-        ),
+        "select * from \"query\" ('from enable_' || 'logging(storage = ''stdout'')')".to_owned(),
     ];
     let settings = [
         ("server.max_expression_depth", "1000000"),
