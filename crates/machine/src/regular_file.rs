@@ -18,6 +18,15 @@ pub fn open(path: &Path) -> io::Result<File> {
     regular(file)
 }
 
+/// The same of a file in a directory that others write to. A link is refused.
+///
+/// # Errors
+/// As [`open`]; and when it is a link.
+pub fn open_unlinked(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    regular(OpenOptions::new().read(true).custom_flags(flags).open(path)?)
+}
+
 /// Opens a regular file at its end, a new one if there is none. A link is refused.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
 use workahead_study::results::Results;
 use workahead_study::runner::End;
-use workahead_study::session::CheckedPlan;
+use workahead_study::session::{CheckedPlan, Setup};
 use workahead_study::spec::Spec;
 
 use super::study::arguments::{DataArguments, OutArguments, ServerArguments};
@@ -171,8 +171,8 @@ impl Ask {
             return Ok(ExitCode::SUCCESS);
         }
         let spec = Spec::parse(&question.study_id(), &text)?;
-        self.check(&spec)?;
         let setup = self.server.setup(&spec, &self.data)?;
+        check(&spec, &setup)?;
         let stop = Stop::from(interrupt::listen()?);
         let session = Session::begin(spec, None, setup, |spec| self.out.claim(spec))?;
         let dir = session.dir.clone();
@@ -204,21 +204,6 @@ impl Ask {
             question.name(),
             session.dir.display()
         );
-    }
-
-    /// Refuses a question that this machine, or the server, can't answer.
-    fn check(&self, spec: &Spec) -> anyhow::Result<()> {
-        let checked = CheckedPlan::new(spec, &self.server.setup(spec, &self.data)?)?;
-        let plan = &checked.plan;
-        if plan.cells.len() - plan.skipped.len() > 1 {
-            return Ok(());
-        }
-        let reasons = plan.skipped.iter().filter_map(|cell| {
-            let why = checked.needs.get(*cell)?.impossible.as_ref()?;
-            Some(format!("{}: {why}", plan.cells[*cell].label(&plan.axes)))
-        });
-        let reasons: Vec<String> = reasons.collect();
-        bail!("there is nothing to compare here: {}", reasons.join("; "))
     }
 
     fn request(&self, question: Question) -> Request {
@@ -259,6 +244,21 @@ impl Ask {
             _ => Ended::Known,
         })
     }
+}
+
+/// Refuses a question that this machine, or the server, can't answer.
+fn check(spec: &Spec, setup: &Setup<anyhow::Error>) -> anyhow::Result<()> {
+    let checked = CheckedPlan::new(spec, setup)?;
+    let plan = &checked.plan;
+    if plan.cells.len() - plan.skipped.len() > 1 {
+        return Ok(());
+    }
+    let reasons = plan.skipped.iter().filter_map(|cell| {
+        let why = checked.needs.get(*cell)?.impossible.as_ref()?;
+        Some(format!("{}: {why}", plan.cells[*cell].label(&plan.axes)))
+    });
+    let reasons: Vec<String> = reasons.collect();
+    bail!("there is nothing to compare here: {}", reasons.join("; "))
 }
 
 /// How the samples ended.

@@ -338,8 +338,7 @@ impl<'a> Levels<'a> {
     /// What is known, and the time that it would take to know more.
     fn undecided(&self, known: &str) -> String {
         let rounds = self.comparison.rounds();
-        let plural = if rounds == 1 { "" } else { "s" };
-        let found = format!("Not decided after {rounds} round{plural}: {known}");
+        let found = format!("Not decided after {rounds} rounds: {known}");
         match (self.comparison.rounds_needed(), self.round_s()) {
             (Some(needed), Some(round_s)) => {
                 format!("{found}; about {} in all would show it.", duration(needed * round_s))

@@ -4,17 +4,16 @@
 //! up, and the program may write as much as it likes.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
+use workahead_machine::regular_file;
 
 use super::valgrind::{COUNTS, REMARKS};
 use super::{Error, Instrumented, Processes, Program, ProgramCounts, Span, Tool, Valgrind};
@@ -220,7 +219,8 @@ impl Files {
     }
 
     fn counts(&self, path: &Path, tool: Tool) -> Result<ProgramCounts, Error> {
-        let bytes = owned(path).and_then(|mut file| head(&mut file, COUNTS_BYTES_MAX));
+        let bytes = regular_file::open_unlinked(path)
+            .and_then(|mut file| head(&mut file, COUNTS_BYTES_MAX));
         let bytes = bytes.map_err(|source| Error::system("read", path, source))?;
         // Names of functions and files are in any encoding.
         ProgramCounts::parse(tool, &String::from_utf8_lossy(&bytes))
@@ -234,19 +234,12 @@ impl Files {
     /// The last lines of the program, or else of valgrind.
     fn last_words(&mut self, pid: u32) -> String {
         let said = last_lines(tail(&mut self.errors));
-        let remarks = || owned(&self.of_process(REMARKS, pid)).and_then(|mut file| tail(&mut file));
+        let remarks = || {
+            regular_file::open_unlinked(&self.of_process(REMARKS, pid))
+                .and_then(|mut file| tail(&mut file))
+        };
         let said = if said.is_empty() { last_lines(remarks()) } else { said };
         if said.is_empty() { "it printed nothing".to_owned() } else { said }
-    }
-}
-
-/// Opens a file that the program's user made: a regular one, and no link to another's.
-fn owned(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
