@@ -19,6 +19,7 @@ mod output;
 mod password;
 mod progress;
 mod settings;
+mod supervisor;
 mod threads;
 
 use std::process::ExitCode;

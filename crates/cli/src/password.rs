@@ -31,10 +31,10 @@ pub(crate) fn leave_process_list() -> anyhow::Result<()> {
     })
 }
 
-/// The arguments without the password of a URL after `study … --attach`, and that password.
+/// The arguments without the password of a URL after `--attach`, and that password.
 fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
     let [_, command, ..] = arguments else { return None };
-    if command != "study" {
+    if command != "study" && command != "advise" {
         return None;
     }
     let mut found = None;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_among_the_arguments_of_studies_is_cut_out() {
+    fn a_password_of_a_database_is_cut_out_of_the_arguments() {
         let url = "postgres://ada:p%40ss@h/s";
         for (given, kept) in [
             (["w", "study", "run", "a", "--attach", url], "postgres://ada@h/s"),
@@ -136,6 +136,7 @@ mod tests {
                 ["w", "study", "resume", "a", "--json", &format!("--attach={url}")],
                 "--attach=postgres://ada@h/s",
             ),
+            (["w", "advise", "cores", "--tpch=1", "--attach", url], "postgres://ada@h/s"),
         ] {
             let (without, password) = split(&given).unwrap();
             assert_eq!(password, "p@ss");

@@ -28,7 +28,7 @@ use super::study::limits::LimitsArguments;
 use super::study::run_session::{Outcome, RunSession, Session};
 use super::study::{duration, summary};
 use crate::errors::WrongUse;
-use crate::{interrupt, output};
+use crate::{interrupt, output, supervisor};
 
 /// Prices are three lines.
 const PRICES_BYTES_MAX: u64 = 1 << 20;
@@ -171,6 +171,9 @@ impl Ask {
             return Ok(ExitCode::SUCCESS);
         }
         let spec = Spec::parse(&question.study_id(), &text)?;
+        if let Some(status) = supervisor::supervised(&spec.engine)? {
+            return Ok(status);
+        }
         let setup = self.server.setup(&spec, &self.data)?;
         check(&spec, &setup)?;
         let stop = Stop::from(interrupt::listen()?);

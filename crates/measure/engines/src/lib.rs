@@ -78,6 +78,12 @@ pub fn register(registry: &mut EngineRegistry) {
     }
 }
 
+/// Whether an engine's statements run in the process that opened it, which they may end.
+#[must_use]
+pub fn works_in_this_process(engine: &str) -> bool {
+    matches!(engine, "duckdb" | "datafusion")
+}
+
 #[cfg(feature = "sql")]
 const DATAFUSION: EngineEntry = EngineEntry {
     name: "datafusion",

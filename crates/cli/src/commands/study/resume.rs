@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use workahead_study::engine::Stop;
+use workahead_study::record::Record;
 
 use super::arguments::{DataArguments, ServerArguments};
 use super::duration;
 use super::limits::LimitsArguments;
 use super::run_session::{RunSession, Session};
-use crate::interrupt;
+use crate::{interrupt, supervisor};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
@@ -32,6 +33,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.server.prints_role()? {
         return Ok(ExitCode::SUCCESS);
+    }
+    let engine = Record::load(&args.dir)?.spec()?.engine;
+    if let Some(status) = supervisor::supervised(&engine)? {
+        return Ok(status);
     }
     let stop = Stop::from(interrupt::listen()?);
     let session = Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))?;

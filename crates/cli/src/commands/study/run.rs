@@ -8,7 +8,7 @@ use super::arguments::{DataArguments, OutArguments, ServerArguments, StudyArgume
 use super::limits::LimitsArguments;
 use super::run_session::{RunSession, Session};
 use super::{duration, progress};
-use crate::interrupt;
+use crate::{interrupt, supervisor};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +45,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let spec = args.study.spec()?;
     args.duration.fits(&spec)?;
+    if let Some(status) = supervisor::supervised(&spec.engine)? {
+        return Ok(status);
+    }
     let setup = args.server.setup(&spec, &args.data)?;
     let stop = Stop::from(interrupt::listen()?);
     let session = Session::begin(spec, args.study.repetitions, setup, |spec| args.out.claim(spec))?;
