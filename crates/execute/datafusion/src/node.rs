@@ -1,29 +1,20 @@
 //! The join as a node of a physical plan.
 
+mod execution_plan;
+
 use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use datafusion_common::config::ConfigOptions;
 use datafusion_common::error::Result;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{DataFusionError, Statistics, internal_err, not_impl_err};
+use datafusion_common::{DataFusionError, internal_err, not_impl_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::make_cooperative;
-use datafusion_physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion_physical_plan::expressions::DynamicFilterPhysicalExpr;
-use datafusion_physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
-};
 use datafusion_physical_plan::joins::{HashJoinExec, PartitionMode};
-use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion_physical_plan::projection::ProjectionExec;
-use datafusion_physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, PhysicalExpr, PlanProperties,
-};
+use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::FutureExt;
 use tokio::sync::oneshot;
 use workahead_join::{HashJoin, MemoryPool, limited_batch_rows};
@@ -32,18 +23,14 @@ use crate::build::{Build, BuildInput, CollectedTable, SharedTable};
 use crate::dynamic_filter::{BuildContribution, DynamicFilterAccumulator};
 use crate::keys::ListLimits;
 use crate::memory::{Memory, Share, Tables, memory_limit, page_pool, spill_directory};
-use crate::metrics::{JoinMetrics, NameMetric};
+use crate::metrics::JoinMetrics;
 use crate::options::{BuildSideSelection, JoinOptions};
-use crate::plan::{as_hash_join, with_inputs};
+use crate::plan::as_hash_join;
 use crate::runtime_build_side::RuntimeBuildSide;
 use crate::sideways_filter::SidewaysFilterExec;
 use crate::stream::{JoinStream, ProbeSide};
 use crate::translation::Translation;
 use crate::{Caches, WorkaheadOptions};
-
-/// The name of DataFusion's own node in `EXPLAIN`, and ours in its place.
-const STOCK_NAME: &str = "HashJoinExec";
-const NAME: &str = "WorkaheadJoinExec";
 
 /// The rule ran before `join_selection`.
 const UNDECIDED: &str = "it is not decided yet how its inputs are partitioned";
@@ -233,6 +220,52 @@ impl WorkaheadJoinExec {
         }
     }
 
+    /// The rows of a partition, joined by ours.
+    fn joined(
+        &self,
+        translation: &Arc<Translation>,
+        partition: usize,
+        context: &Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        self.check_partitions()?;
+        let metrics = JoinMetrics::new(partition, &self.metrics);
+        let dynamic_filter = self.dynamic_filter(context)?;
+        let collects = self.mode() == PartitionMode::CollectLeft;
+        let at_run_time = self.chooses_build_side();
+        let shared = collects && !at_run_time;
+        let of = Partition {
+            translation,
+            build: if collects { 0 } else { partition },
+            context,
+            dynamic_filter: dynamic_filter.as_ref(),
+            metrics: &metrics,
+        };
+        let (table, input) = if at_run_time {
+            self.build_smaller(&of)?
+        } else {
+            let left = || self.plan.left().execute(of.build, Arc::clone(context));
+            let start = || self.start(&of, BuildInput::Left(left()?));
+            let table = if shared { self.table.get(start)? } else { start()? };
+            (table, self.plan.right().execute(partition, Arc::clone(context))?)
+        };
+        let joined = JoinStream::new(ProbeSide {
+            input,
+            table: Some(table),
+            translation: Arc::clone(translation),
+            join_type: *self.plan.join_type(),
+            // One table for all partitions completes the filter before it is handed out, and an
+            // input that is being read already does not wait.
+            dynamic_filter: dynamic_filter.filter(|_| !shared && !at_run_time),
+            collected: shared.then(|| CollectedTable::prober(&self.table, self.probers())),
+            fetch: self.plan.fetch(),
+            schema: self.schema(),
+            metrics,
+        });
+        // A probe batch of many matches gives many batches without waiting for anything; other
+        // tasks of the thread, and cancellation, would wait for all of them.
+        Ok(make_cooperative(Box::pin(joined)))
+    }
+
     /// The accumulator of the dynamic filter, if a node of the probe side reads it.
     fn dynamic_filter(
         &self,
@@ -387,210 +420,4 @@ fn filter_reader(plan: &Arc<dyn ExecutionPlan>, id: u64) -> Result<FilterReader>
         })
     })?;
     Ok(found)
-}
-
-/// The display of DataFusion's node as a string.
-struct Description<'a>(&'a HashJoinExec, DisplayFormatType);
-
-impl fmt::Display for Description<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt_as(self.1, f)
-    }
-}
-
-impl DisplayAs for WorkaheadJoinExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = Description(&self.plan, format).to_string();
-        match text.strip_prefix(STOCK_NAME) {
-            Some(rest) => write!(f, "{}{rest}", self.name())?,
-            None => f.write_str(&text)?,
-        }
-        if let Some(why) = self.left_alone() {
-            return match format {
-                DisplayFormatType::Verbose => write!(f, ", left_alone=[{why}]"),
-                DisplayFormatType::Default | DisplayFormatType::TreeRender => Ok(()),
-            };
-        }
-        let tree = matches!(format, DisplayFormatType::TreeRender);
-        let build_side = if self.chooses_build_side() {
-            BuildSideSelection::Measured
-        } else {
-            BuildSideSelection::Planned
-        };
-        let mut options = JoinOptions { build_side, ..self.options }.non_default().into_iter();
-        options.try_for_each(|option| match tree {
-            true => writeln!(f, "{option}"),
-            false => write!(f, ", {option}"),
-        })
-    }
-}
-
-impl ExecutionPlan for WorkaheadJoinExec {
-    fn name(&self) -> &str {
-        if self.translation.is_ok() { NAME } else { STOCK_NAME }
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.plan.properties()
-    }
-
-    fn required_input_distribution(&self) -> Vec<Distribution> {
-        self.input_distribution_requirements().into_per_child()
-    }
-
-    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        self.plan.input_distribution_requirements()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        if self.chooses_build_side() {
-            return vec![false; 2];
-        }
-        ExecutionPlan::maintains_input_order(self.plan.as_ref())
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.plan.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.plan.apply_expressions(f)
-    }
-
-    fn dynamic_expressions_produced(&self) -> Vec<Arc<dyn PhysicalExpr>> {
-        self.plan.dynamic_expressions_produced()
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.rewrap(self.planned_dyn().replace_children(children, options)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        with_inputs(self, children)
-    }
-
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = Arc::new(self.plan.builder().reset_state().build()?);
-        Ok(Arc::new(self.like(plan)))
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let Ok(translation) = &self.translation else {
-            return self.plan.execute(partition, context);
-        };
-        self.check_partitions()?;
-        let metrics = JoinMetrics::new(partition, &self.metrics);
-        let dynamic_filter = self.dynamic_filter(&context)?;
-        let collects = self.mode() == PartitionMode::CollectLeft;
-        let at_run_time = self.chooses_build_side();
-        let shared = collects && !at_run_time;
-        let of = Partition {
-            translation,
-            build: if collects { 0 } else { partition },
-            context: &context,
-            dynamic_filter: dynamic_filter.as_ref(),
-            metrics: &metrics,
-        };
-        let (table, input) = if at_run_time {
-            self.build_smaller(&of)?
-        } else {
-            let left = || self.plan.left().execute(of.build, Arc::clone(&context));
-            let start = || self.start(&of, BuildInput::Left(left()?));
-            let table = if shared { self.table.get(start)? } else { start()? };
-            (table, self.plan.right().execute(partition, Arc::clone(&context))?)
-        };
-        let joined = JoinStream::new(ProbeSide {
-            input,
-            table: Some(table),
-            translation: Arc::clone(translation),
-            join_type: *self.plan.join_type(),
-            // One table for all partitions completes the filter before it is handed out, and an
-            // input that is being read already does not wait.
-            dynamic_filter: dynamic_filter.filter(|_| !shared && !at_run_time),
-            collected: shared.then(|| CollectedTable::prober(&self.table, self.probers())),
-            fetch: self.plan.fetch(),
-            schema: self.schema(),
-            metrics,
-        });
-        // A probe batch of many matches gives many batches without waiting for anything; other
-        // tasks of the thread, and cancellation, would wait for all of them.
-        Ok(make_cooperative(Box::pin(joined)))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        let Some(why) = self.left_alone() else { return Some(self.metrics.clone_inner()) };
-        let mut metrics = self.plan.metrics()?;
-        metrics.push(NameMetric::left_alone(why));
-        Some(metrics)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        self.plan.child_stats_requests(partition)
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        inputs: &[Arc<Statistics>],
-        args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        self.plan.statistics_from_inputs(inputs, args)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        self.plan.cardinality_effect()
-    }
-
-    fn try_swapping_with_projection(
-        &self,
-        projection: &ProjectionExec,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let swapped = self.plan.try_swapping_with_projection(projection)?;
-        swapped.map(|plan| self.rewrap(plan)).transpose()
-    }
-
-    fn gather_filters_for_pushdown(
-        &self,
-        phase: FilterPushdownPhase,
-        parents: Vec<Arc<dyn PhysicalExpr>>,
-        config: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        self.plan.gather_filters_for_pushdown(phase, parents, config)
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        result: ChildPushdownResult,
-        config: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let mut result = self.plan.handle_child_pushdown_result(phase, result, config)?;
-        result.updated_node = result.updated_node.map(|plan| self.rewrap(plan)).transpose()?;
-        Ok(result)
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        self.plan.supports_limit_pushdown()
-    }
-
-    fn fetch(&self) -> Option<usize> {
-        self.plan.fetch()
-    }
-
-    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        self.rewrap(self.plan.with_fetch(limit)?).ok()
-    }
 }
