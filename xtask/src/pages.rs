@@ -25,6 +25,7 @@ use anyhow::{Result, bail};
 
 use crate::counts::Counts;
 use crate::stage::{Outcome, Stage};
+use crate::test::Depth;
 use crate::tidy::Tree;
 use crate::workspace::Workspace;
 use program::Program;
@@ -36,23 +37,23 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     match words {
         [] => {
             let whole = book::build(workspace, &tree, &program)?;
-            Ok(commands::run(&tree, &program, "")?.failed == 0 && whole)
+            Ok(commands::run(&tree, &program, "", Depth::Full)?.failed == 0 && whole)
         }
         ["book"] => book::build(workspace, &tree, &program),
-        ["commands"] => Ok(commands::run(&tree, &program, "")?.failed == 0),
-        ["commands", page] => Ok(commands::run(&tree, &program, page)?.failed == 0),
+        ["commands"] => Ok(commands::run(&tree, &program, "", Depth::Full)?.failed == 0),
+        ["commands", page] => Ok(commands::run(&tree, &program, page, Depth::Full)?.failed == 0),
         _ => bail!("usage: cargo xtask pages [book | commands [PAGE]]"),
     }
 }
 
 /// The same as a stage of the tests, in which a command that was run is a test that passed.
-pub(crate) fn stage(workspace: &Workspace) -> Stage {
+pub(crate) fn stage(workspace: &Workspace, depth: Depth) -> Stage {
     let mut counts = Counts::default();
     let mut stage = Stage::check("pages", || {
         let program = Program::find(workspace)?;
         let tree = Tree::tracked(workspace)?;
         let whole = book::build(workspace, &tree, &program)?;
-        counts = commands::run(&tree, &program, "")?;
+        counts = commands::run(&tree, &program, "", depth)?;
         Ok(whole && counts.failed == 0)
     });
     if counts.passed == 0 && !stage.failed() {

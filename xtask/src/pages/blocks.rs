@@ -7,11 +7,14 @@
 //!       --right tpch/lineitem.parquet --on o_orderkey=l_orderkey
 //!   ```
 //!   <!-- not run: it takes hours -->                                 the next block is left out
+//!   <!-- with --full: it takes a minute -->                          it is, but for `test --full`
 //! ````
 //!
 //! What a reader is to have already (data, a running process) is prepared by `before`.
 
 use anyhow::{Result, bail, ensure};
+
+use crate::test::Depth;
 
 /// A command and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +29,8 @@ pub(super) struct Shown {
     pub(super) seen: bool,
 }
 
-/// The commands of a page, in its order.
-pub(super) fn of_page(text: &str) -> Result<Vec<Shown>> {
+/// The commands of a page, in its order, as `depth` runs them.
+pub(super) fn of_page(text: &str, depth: Depth) -> Result<Vec<Shown>> {
     let mut found = Vec::new();
     let mut left_out: Option<String> = None;
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
@@ -39,8 +42,10 @@ pub(super) fn of_page(text: &str) -> Result<Vec<Shown>> {
                 let numbered = numbered.map(|(index, line)| (from + index, line.trim_start()));
                 found.extend(logical(numbered, &None, false)?);
             } else if let Some(why) = comment.strip_prefix("not run:") {
-                ensure!(!why.trim().is_empty(), "line {number}: `not run` without a reason");
-                left_out = Some(why.split_whitespace().collect::<Vec<_>>().join(" "));
+                left_out = Some(reason(number, why)?);
+            } else if let Some(why) = comment.strip_prefix("with --full:") {
+                let why = reason(number, why)?;
+                left_out = (depth < Depth::Full).then(|| format!("without --full: {why}"));
             }
         } else if line == "```sh" {
             let mut block = Vec::new();
@@ -53,10 +58,15 @@ pub(super) fn of_page(text: &str) -> Result<Vec<Shown>> {
             lines.by_ref().find(|(_, line)| line.starts_with("```"));
         }
         if left_out.is_some() && !line.trim().is_empty() && !line.starts_with("<!--") {
-            bail!("line {number}: `not run` stands before a block of sh, and before nothing else");
+            bail!("line {number}: a reason stands before a block of sh, and before nothing else");
         }
     }
     Ok(found)
+}
+
+fn reason(line: usize, why: &str) -> Result<String> {
+    ensure!(!why.trim().is_empty(), "line {line}: a block is left out without a reason");
+    Ok(why.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The inside of a comment, which may go on over lines.
@@ -116,7 +126,11 @@ mod tests {
     use super::*;
 
     fn texts(page: &str) -> Vec<(usize, String)> {
-        of_page(page).unwrap().into_iter().map(|shown| (shown.line, shown.text)).collect()
+        of_page(page, Depth::All)
+            .unwrap()
+            .into_iter()
+            .map(|shown| (shown.line, shown.text))
+            .collect()
     }
 
     #[test]
@@ -132,13 +146,13 @@ mod tests {
         let page = "```sh\ncat > x <<'END'\n# a\n\nb \\\nEND\nc\n```\n";
         let found = [(2, "cat > x <<'END'\n# a\n\nb \\\nEND".to_owned()), (7, "c".to_owned())];
         assert_eq!(texts(page), found);
-        assert!(of_page("```sh\ncat <<'END'\n```\n").is_err());
+        assert!(of_page("```sh\ncat <<'END'\n```\n", Depth::All).is_err());
     }
 
     #[test]
     fn what_is_prepared_is_not_seen() {
         let page = "<!-- before: sleep 9 & pid=$!\n     b -->\n```sh\nc \"$pid\"\n```\n";
-        let found = of_page(page).unwrap();
+        let found = of_page(page, Depth::All).unwrap();
         let seen: Vec<(usize, &str, bool)> =
             found.iter().map(|shown| (shown.line, shown.text.as_str(), shown.seen)).collect();
         assert_eq!(
@@ -150,17 +164,29 @@ mod tests {
     #[test]
     fn a_reason_is_that_of_the_next_block_only() {
         let page = "<!-- not run: it takes\nhours -->\n\n```sh\na\n```\n```sh\nb\n```\n";
-        let found = of_page(page).unwrap();
+        let found = of_page(page, Depth::All).unwrap();
         assert_eq!(found[0].left_out.as_deref(), Some("it takes hours"));
         assert_eq!(found[1].left_out, None);
-        assert!(of_page("<!-- not run: -->\n```sh\na\n```\n").is_err());
-        assert!(of_page("<!-- not run: hours -->\nWords.\n```sh\na\n```\n").is_err());
-        assert!(of_page("```sh\na \\\n```\n").is_err());
-        assert!(of_page("<!-- before: a\n").is_err());
+        assert!(of_page("<!-- not run: -->\n```sh\na\n```\n", Depth::All).is_err());
+        assert!(of_page("<!-- not run: hours -->\nWords.\n```sh\na\n```\n", Depth::All).is_err());
+        assert!(of_page("```sh\na \\\n```\n", Depth::All).is_err());
+        assert!(of_page("<!-- before: a\n", Depth::All).is_err());
+    }
+
+    #[test]
+    fn what_takes_long_is_run_by_the_last_depth() {
+        let page = "<!-- with --full: a minute -->\n```sh\na\n```\n```sh\nb\n```\n";
+        let found = of_page(page, Depth::All).unwrap();
+        assert_eq!(found[0].left_out.as_deref(), Some("without --full: a minute"));
+        assert_eq!(found[1].left_out, None);
+        assert_eq!(of_page(page, Depth::Full).unwrap()[0].left_out, None);
+        assert!(of_page("<!-- with --full: -->\n```sh\na\n```\n", Depth::Full).is_err());
     }
 
     #[test]
     fn other_comments_are_nothing() {
-        assert!(of_page("<!-- a note -->\n<!-- when there: x -->\n").unwrap().is_empty());
+        assert!(
+            of_page("<!-- a note -->\n<!-- when there: x -->\n", Depth::All).unwrap().is_empty()
+        );
     }
 }

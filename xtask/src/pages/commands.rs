@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use super::blocks::{self, Shown};
 use super::program::Program;
 use crate::counts::Counts;
+use crate::test::Depth;
 use crate::tidy::Tree;
 
 /// A page that takes longer hangs.
@@ -35,12 +36,13 @@ const PRINT_ONLY: [&str; 8] = [
     "study show",
 ];
 
-/// Runs the commands of every page whose path contains the text.
-pub(super) fn run(tree: &Tree, program: &Program, only: &str) -> Result<Counts> {
+/// Runs the commands of every page whose path contains the text, those that take long at the last
+/// depth.
+pub(super) fn run(tree: &Tree, program: &Program, only: &str, depth: Depth) -> Result<Counts> {
     let mut runner = Runner { program, known: BTreeSet::new(), lacking: BTreeMap::new() };
     let (mut counts, mut left_out) = (Counts::default(), Vec::new());
     for file in tree.files.iter().filter(|file| is_page(&file.path) && file.path.contains(only)) {
-        let shown = blocks::of_page(&file.text).with_context(|| file.path.clone())?;
+        let shown = blocks::of_page(&file.text, depth).with_context(|| file.path.clone())?;
         let (run, not) = runner.sort(shown);
         left_out.extend(not.into_iter().map(|(line, why)| format!("{}:{line}: {why}", file.path)));
         let seen = run.iter().filter(|shown| shown.seen).count() as u64;
@@ -191,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_page_line_command_and_output() {
-        let shown = blocks::of_page("\n```sh\ntrue\nfalse now\n```\n").unwrap();
+        let shown = blocks::of_page("\n```sh\ntrue\nfalse now\n```\n", Depth::All).unwrap();
         let said = format!("\n{MARK} 0\nfine\n\n{MARK} 1\nwhy not\n");
         let says = failure("docs/a.md", &shown, &said, "exit status: 1");
         assert_eq!(says, "docs/a.md:4: exit status: 1\n    $ false now\n    why not\n");
@@ -200,7 +202,7 @@ mod tests {
     fn ran(name: &str, page: &str) -> Option<String> {
         let program = Program::of_test();
         let runner = Runner { program: &program, known: BTreeSet::new(), lacking: BTreeMap::new() };
-        runner.page(name, &blocks::of_page(page).unwrap()).unwrap()
+        runner.page(name, &blocks::of_page(page, Depth::All).unwrap()).unwrap()
     }
 
     #[test]
@@ -225,7 +227,7 @@ mod tests {
         let mut runner = Runner { program: &program, known: BTreeSet::new(), lacking };
         let page = "```sh\nworkahead cluster > url &\nuntil [ -s url ]; do sleep 1; done\n\
                     until true; do sleep 1; done; echo\necho\n```\n";
-        let (run, not) = runner.sort(blocks::of_page(page).unwrap());
+        let (run, not) = runner.sort(blocks::of_page(page, Depth::All).unwrap());
         assert_eq!(not.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!(run.len(), 1);
     }

@@ -303,7 +303,7 @@ fn docs(context: &Context) -> Result<Vec<Stage>> {
     command.args(build.packages(packages, &None)).args(["--bin", "workahead"]);
     println!("$ {}", spelled(&command));
     succeed(&mut command)?;
-    Ok(vec![pages::stage(workspace)])
+    Ok(vec![pages::stage(workspace, options.depth)])
 }
 
 /// The stage that these programs make.
