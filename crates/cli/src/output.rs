@@ -5,20 +5,16 @@
 //! Progress and remarks belong on standard error.
 
 use std::borrow::Cow;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
 use serde::Serialize;
 
 use crate::errors::ReaderGone;
 
-/// Prints text, ending with one newline.
+/// Prints text, ending with one newline. What a pipe takes may reach a terminal too (`| less -R`).
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    let text = text.trim_end_matches('\n');
-    match io::stdout().is_terminal() {
-        true => bytes(escaped(text).as_bytes())?,
-        false => bytes(text.as_bytes())?,
-    }
+    bytes(escaped(text.trim_end_matches('\n')).as_bytes())?;
     bytes(b"\n")
 }
 

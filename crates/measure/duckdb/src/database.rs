@@ -137,6 +137,50 @@ impl Drop for Statement {
     }
 }
 
+/// `duckdb_statement_type`: queries, `INSERT`, `UPDATE`, `DELETE`, `CREATE`, `ALTER`, transactions,
+/// `ANALYZE`, macros, `DROP`, `VACUUM`.
+const PLAIN: [u32; 11] = [1, 2, 3, 5, 7, 9, 10, 12, 14, 15, 18];
+
+impl Statement {
+    fn check_plain(&self) -> Result<(), Error> {
+        let kind = call!(self.session.database.0.library, prepared_statement_type(self.raw));
+        match PLAIN.contains(&kind) {
+            true => Ok(()),
+            false => Err(Error::ours(
+                "statements are disabled that are no query and change no data: on files, \
+                 settings, extensions, other statements",
+            )),
+        }
+    }
+}
+
+/// The statements of a text.
+struct Parsed {
+    library: Library,
+    raw: Raw,
+    statements: u64,
+}
+
+impl Parsed {
+    fn of(library: Library, session: Raw, text: &str) -> Result<Self, Error> {
+        let text = c_text(text)?;
+        let mut parsed = Parsed { library, raw: null_mut(), statements: 0 };
+        let count = call!(library, extract_statements(session, text.as_ptr(), &mut parsed.raw));
+        parsed.statements = count;
+        let says = said(call!(library, extract_statements_error(parsed.raw)));
+        match count == 0 && !says.is_empty() {
+            true => Err(Error::refused(&says)),
+            false => Ok(parsed),
+        }
+    }
+}
+
+impl Drop for Parsed {
+    fn drop(&mut self) {
+        call!(self.library, destroy_extracted(&mut self.raw));
+    }
+}
+
 impl Connection {
     fn library(&self) -> Library {
         self.session.database.0.library
@@ -161,20 +205,66 @@ impl Connection {
         answer.ended(state)
     }
 
+    /// Runs a text of any number of statements, each of which is plain, and forgets their rows.
+    ///
+    /// # Errors
+    /// At the first statement that [`prepare_plain`](Self::prepare_plain) refuses; DuckDB's own.
+    pub fn run_plain(&mut self, text: &str) -> Result<(), Error> {
+        let library = self.library();
+        let parsed = Parsed::of(library, self.session.raw, text)?;
+        for index in 0..parsed.statements {
+            let statement = self.prepared(|session, raw| {
+                call!(library, prepare_extracted_statement(session, parsed.raw, index, raw))
+            })?;
+            statement.check_plain()?;
+            let mut answer = Answer::empty(library);
+            let state = call!(library, execute_prepared(statement.raw, &mut answer.raw));
+            answer.ended(state)?;
+        }
+        Ok(())
+    }
+
     /// Prepares one statement, whose values are `$1`, `$2` …
     ///
     /// # Errors
     /// DuckDB's own.
     pub fn prepare(&mut self, text: &str) -> Result<StatementId, Error> {
-        let text_c = c_text(text)?;
-        let mut statement = Statement { session: Arc::clone(&self.session), raw: null_mut() };
-        let library = self.library();
-        let state = call!(library, prepare(self.session.raw, text_c.as_ptr(), &mut statement.raw));
-        if state != 0 {
-            return Err(Error::refused(&said(call!(library, prepare_error(statement.raw)))));
-        }
+        let statement = self.prepared_text(text)?;
+        Ok(self.kept(statement))
+    }
+
+    /// Prepares one statement that is plain: a query, or one that changes data, tables or what else
+    /// is defined in the database, or a transaction. Files, settings, extensions and statements
+    /// that hold others (`EXPLAIN`, `PREPARE`, `EXECUTE`) are no such.
+    ///
+    /// # Errors
+    /// When it is another one; DuckDB's own.
+    pub fn prepare_plain(&mut self, text: &str) -> Result<StatementId, Error> {
+        let statement = self.prepared_text(text)?;
+        statement.check_plain()?;
+        Ok(self.kept(statement))
+    }
+
+    fn kept(&mut self, statement: Statement) -> StatementId {
         self.statements.push(statement);
-        Ok(StatementId(self.statements.len() as u32 - 1))
+        StatementId(self.statements.len() as u32 - 1)
+    }
+
+    fn prepared_text(&self, text: &str) -> Result<Statement, Error> {
+        let text = c_text(text)?;
+        let library = self.library();
+        self.prepared(|session, raw| call!(library, prepare(session, text.as_ptr(), raw)))
+    }
+
+    fn prepared(&self, prepare: impl FnOnce(Raw, &mut Raw) -> State) -> Result<Statement, Error> {
+        let mut statement = Statement { session: Arc::clone(&self.session), raw: null_mut() };
+        match prepare(self.session.raw, &mut statement.raw) {
+            0 => Ok(statement),
+            _ => {
+                let says = said(call!(self.library(), prepare_error(statement.raw)));
+                Err(Error::refused(&says))
+            }
+        }
     }
 
     /// Runs a prepared statement to its end.

@@ -78,6 +78,11 @@ functions! {
     prepare(Raw, Text, *mut Raw) -> State;
     prepare_error(Raw) -> Text;
     destroy_prepare(*mut Raw);
+    prepared_statement_type(Raw) -> u32;
+    extract_statements(Raw, Text, *mut Raw) -> u64;
+    extract_statements_error(Raw) -> Text;
+    prepare_extracted_statement(Raw, Raw, u64, *mut Raw) -> State;
+    destroy_extracted(*mut Raw);
     execute_prepared(Raw, *mut RawResult) -> State;
     nparams(Raw) -> u64;
     bind_null(Raw, u64) -> State;

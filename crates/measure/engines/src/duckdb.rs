@@ -38,24 +38,33 @@ pub(crate) fn refused(error: Error) -> SessionError {
 }
 
 /// What would end this process, as deeper expressions do than DuckDB's own limit, or print to its
-/// outputs.
-const DISABLED: [&str; 8] = [
+/// outputs. The statements that would set them are refused by their kind.
+const DISABLED: [&str; 9] = [
     "max_expression_depth",
     "peg_parser",
+    "parser_override",
+    "sql_auto_complete",
     "logging",
     "profil",
     "progress_bar",
-    // Their statements are made of parts.
-    "query(",
-    "query_table(",
-    "json_execute_serialized_sql(",
+    "query_table",
+    "json_execute_serialized_sql",
 ];
+/// A function whose statement is made of parts, and a name that columns may have.
+const QUERY: &str = "query";
 
-/// Refuses a text with one of them.
+/// Refuses a text with one of them, wherever it stands: nothing here has to know where quotes and
+/// comments end.
 fn check(text: &str) -> Result<(), SessionError> {
-    let plain = text.chars().filter(|c| !c.is_whitespace() && *c != '"');
-    let text: String = plain.map(|c| c.to_ascii_lowercase()).collect();
-    match DISABLED.iter().find(|word| text.contains(**word)) {
+    let text = text.to_ascii_lowercase();
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let calls = text.match_indices(QUERY).any(|(at, _)| {
+        let rest =
+            text[at + QUERY.len()..].trim_start_matches(|c: char| c.is_whitespace() || c == '"');
+        !text[..at].ends_with(is_part) && rest.starts_with(['(', '-', '/'])
+    });
+    let found = DISABLED.iter().find(|word| text.contains(**word)).copied();
+    match found.or(calls.then_some("query()")) {
         Some(word) => Err(SessionError::Failed(format!("`{word}` is disabled in a study"))),
         None => Ok(()),
     }
@@ -71,12 +80,19 @@ impl Connection {
         Ok(Connection { connection, texts: Vec::new() })
     }
 
-    /// The first row of the result of a text, as text; nulls are empty.
+    /// Runs a text of this program's own: no statement of it is refused.
     ///
     /// # Errors
     /// See [`SessionError`].
-    pub fn first_row(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
-        check(text)?;
+    pub(crate) fn command(&mut self, text: &str) -> Result<(), SessionError> {
+        self.connection.run(text).map_err(|error| error_context::on(text, refused(error)))
+    }
+
+    /// The first row of the result of a text of this program's own, as text; nulls are empty.
+    ///
+    /// # Errors
+    /// See [`SessionError`].
+    fn first_row(&mut self, text: &str) -> Result<Vec<String>, SessionError> {
         let mut taken = || -> Result<Vec<String>, Error> {
             let mut answer = self.connection.ask(text)?;
             let Some(chunk) = answer.next_chunk() else { return Ok(Vec::new()) };
@@ -100,6 +116,8 @@ impl Connection {
             Explain::Planned => "explain (format json)",
             Explain::Run => "explain (analyze, format json)",
         };
+        // Whatever it is, below `explain` it would be run.
+        self.prepare(text)?;
         // A kind of plan, and the plan.
         let row = self.first_row(&format!("{explain} {text}"))?;
         let plan = row.into_iter().nth(1);
@@ -120,12 +138,12 @@ impl Session for Connection {
 
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
         check(text)?;
-        self.connection.run(text).map_err(|error| error_context::on(text, refused(error)))
+        self.connection.run_plain(text).map_err(|error| error_context::on(text, refused(error)))
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
         check(text)?;
-        let prepared = self.connection.prepare(text);
+        let prepared = self.connection.prepare_plain(text);
         let TheirId(number) = prepared.map_err(|error| error_context::on(text, refused(error)))?;
         self.texts.push(text.to_owned());
         Ok(StatementId(number))
@@ -153,15 +171,15 @@ impl Session for Connection {
     }
 
     fn begin(&mut self) -> Result<(), SessionError> {
-        self.run("begin transaction")
+        self.command("begin transaction")
     }
 
     fn commit(&mut self) -> Result<(), SessionError> {
-        self.run("commit")
+        self.command("commit")
     }
 
     fn rollback(&mut self) -> Result<(), SessionError> {
-        self.run("rollback")
+        self.command("rollback")
     }
 }
 

@@ -12,7 +12,7 @@ use workahead_workloads::client::Workload;
 use workahead_workloads::session::Dialect;
 
 use super::database::{Database, ProcessScope, ServerConfiguration, load};
-use super::files;
+use super::{files, settings};
 use crate::connector::Connector as _;
 use crate::datafusion::{self, THREADS};
 use crate::fill::FillTimes;
@@ -94,6 +94,7 @@ impl Database for DataFusion {
         running: &ServerConfiguration,
         _stop: &Stop,
     ) -> Result<(), EngineError> {
+        settings::check_threads(&running.settings)?;
         files::make_private(home)?;
         let place = Some((home.to_owned(), running.clone()));
         match self.open.is_some() && self.place == place {

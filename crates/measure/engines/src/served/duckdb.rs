@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 use workahead_duckdb::{Database as Opened, Library};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
-use workahead_workloads::session::{Dialect, Session};
+use workahead_workloads::session::Dialect;
 
 use super::database::{Database, ProcessScope, ServerConfiguration, load};
-use super::files;
+use super::{files, settings};
 use crate::connector::Connector;
 use crate::duckdb::Connection;
 use crate::fill::FillTimes;
@@ -78,7 +78,7 @@ fn open(file: &Path, running: &ServerConfiguration) -> Result<Opened, EngineErro
 /// again while the database is open.
 fn shut_in(database: &Opened) -> Result<(), EngineError> {
     let mut connection = Connection::open(database).map_err(|error| failed("connect", &error))?;
-    let shut = connection.run("set global enable_external_access = false");
+    let shut = connection.command("set global enable_external_access = false");
     shut.map_err(|error| failed("keep DuckDB from other files", &error))
 }
 
@@ -98,7 +98,7 @@ fn set(
         .collect::<Result<Vec<_>, EngineError>>()?;
     let mut connection = Connection::open(database).map_err(|error| failed("connect", &error))?;
     texts.iter().try_for_each(|text| {
-        connection.run(text).map_err(|error| failed("settings of DuckDB", &error))
+        connection.command(text).map_err(|error| failed("settings of DuckDB", &error))
     })
 }
 
@@ -135,6 +135,8 @@ impl Database for DuckDb {
         running: &ServerConfiguration,
         _stop: &Stop,
     ) -> Result<(), EngineError> {
+        settings::check("duckdb", &running.settings)?;
+        settings::check_threads(&running.settings)?;
         files::make_private(home)?;
         let (new, old) = (running.clone(), self.place.replace((home.to_owned(), running.clone())));
         match (&self.open, old) {
@@ -170,7 +172,7 @@ impl Database for DuckDb {
             // Into the file itself, out of the log beside it.
             let mut connection =
                 Connection::open(&database).map_err(|error| failed("connect", &error))?;
-            connection.run("checkpoint").map_err(|error| failed("keep the data", &error))?;
+            connection.command("checkpoint").map_err(|error| failed("keep the data", &error))?;
             drop((connection, database));
             fs::rename(&half, &kept).map_err(|error| failed("keep the data", &error))?;
         }

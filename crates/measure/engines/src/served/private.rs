@@ -111,14 +111,7 @@ impl<S: Server> Database for Private<S> {
         running: &ServerConfiguration,
         stop: &Stop,
     ) -> Result<(), EngineError> {
-        if let Some(name) = running.settings.keys().find(|name| !settings::allowed(S::NAME, name)) {
-            return Err(EngineError::failed(format!(
-                "`server.{}` is not a setting that a study may give {}: it may set memory, logging \
-                 of changes, parallelism and planning",
-                name.escape_debug(),
-                S::NAME
-            )));
-        }
+        settings::check(S::NAME, &running.settings)?;
         let options = Options {
             directory: home.to_owned(),
             programs: None,

@@ -3,6 +3,10 @@
 //! Some of the others run programs (`archive_command`), load libraries, write files anywhere, or
 //! open ports to everybody; a study may come from somebody else.
 
+use std::collections::BTreeMap;
+
+use workahead_study::engine::EngineError;
+
 use crate::attach::tunes;
 
 /// PostgreSQL's beyond those of a session: buffers, log of changes, processes, upkeep; in order.
@@ -47,9 +51,55 @@ const MARIADB: [&str; 57] = [
     "tx_isolation", "use_stat_tables", "userstat",
 ];
 
+/// DuckDB's; in order.
+#[rustfmt::skip]
+const DUCKDB: [&str; 28] = [
+    "allocator_background_threads", "allocator_bulk_deallocation_flush_threshold",
+    "allocator_flush_threshold", "checkpoint_threshold", "default_null_order", "default_order",
+    "disabled_compression_methods", "disabled_optimizers", "dynamic_or_filter_threshold",
+    "external_threads", "force_compression", "immediate_transaction_mode", "index_scan_max_count",
+    "index_scan_percentage", "late_materialization_max_rows", "max_memory", "memory_limit",
+    "merge_join_threshold", "nested_loop_join_threshold", "ordered_aggregate_threshold",
+    "perfect_ht_threshold", "pin_threads", "prefer_range_joins", "preserve_insertion_order",
+    "scheduler_process_partial", "threads", "wal_autocheckpoint", "worker_threads",
+];
+
+/// Threads that a study may give a database in this process: starting many more ends it.
+const THREADS_MAX: u32 = 1024;
+
+/// Refuses settings that a study may not give.
+pub(super) fn check(product: &str, settings: &BTreeMap<String, String>) -> Result<(), EngineError> {
+    match settings.keys().find(|name| !allowed(product, name)) {
+        Some(name) => Err(EngineError::failed(format!(
+            "`server.{}` is not a setting that a study may give {product}: it may set memory, \
+             logging of changes, parallelism and planning",
+            name.escape_debug(),
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Settings that are numbers of threads or tasks.
+const COUNTS: [&str; 4] =
+    ["threads", "worker_threads", "external_threads", "datafusion.execution.target_partitions"];
+
+/// Refuses more threads, of a database in this process, than there is a use for.
+pub(super) fn check_threads(settings: &BTreeMap<String, String>) -> Result<(), EngineError> {
+    let is_few = |text: &str| text.trim().parse::<u32>().is_ok_and(|count| count <= THREADS_MAX);
+    let is_count = |name: &str| COUNTS.contains(&name.to_ascii_lowercase().as_str());
+    match settings.iter().find(|(name, value)| is_count(name) && !is_few(value)) {
+        Some((name, value)) => Err(EngineError::failed(format!(
+            "`server.{}` = {value:?}: give a number up to {THREADS_MAX}",
+            name.escape_debug()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Whether a study may set it.
-pub(super) fn allowed(product: &str, name: &str) -> bool {
+fn allowed(product: &str, name: &str) -> bool {
     match product {
+        "duckdb" => DUCKDB.contains(&name.to_ascii_lowercase().as_str()),
         "postgres" => tunes(name) || POSTGRES.contains(&name.to_ascii_lowercase().as_str()),
         _ => {
             let name = name.replace('-', "_").to_ascii_lowercase();
@@ -65,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_runs_programs_or_writes_files_is_not_allowed() {
-        assert!(POSTGRES.is_sorted() && MARIADB.is_sorted());
+        assert!(POSTGRES.is_sorted() && MARIADB.is_sorted() && DUCKDB.is_sorted());
         for name in ["shared_buffers", "work_mem", "enable_hashjoin", "max_wal_size", "Jit"] {
             assert!(allowed("postgres", name), "{name}");
         }
@@ -134,5 +184,19 @@ mod tests {
         ] {
             assert!(!allowed("mariadb", name), "{name}");
         }
+    }
+
+    #[test]
+    fn many_threads_are_refused() {
+        let given = |name: &str, value: &str| {
+            let settings = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            check_threads(&settings).is_ok()
+        };
+        assert!(given("threads", "1024") && given("memory_limit", "3000000"));
+        for (name, value) in [("threads", "1025"), ("External_Threads", "3e6"), ("threads", "0x9")]
+        {
+            assert!(!given(name, value), "{name} = {value}");
+        }
+        assert!(!allowed("duckdb", "allowed_paths") && allowed("duckdb", "Threads"));
     }
 }

@@ -9,8 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-/// Waits for the end of its input, then sends a signal.
-const SCRIPT: &str = "read -r _; kill -s \"$0\" \"$1\"";
+/// Waits for the end of its input, then sends a signal; to a server that stays for half a minute,
+/// SIGQUIT, which ends all its processes without another word.
+const SCRIPT: &str = "read -r _; kill -s \"$0\" \"$1\"; n=0; while [ $n -lt 300 ]; do \
+                      kill -0 \"$1\" || exit; n=$((n + 1)); sleep 0.1; done; kill -s QUIT \"$1\"";
 
 /// A shell that waits for this process's end.
 #[derive(Debug)]
