@@ -163,3 +163,54 @@ fn siblings_need_siblings() {
         }
     }
 }
+
+/// A million probes of a table of 200 MB, which takes two of three seconds.
+const PLAN: &str = r#"[{"Plan": {"Node Type": "Hash Join", "Hash Cond": "(a.x = b.x)",
+    "Actual Total Time": 3000.0, "Actual Rows": 9, "Actual Loops": 1, "Plans": [
+    {"Node Type": "Seq Scan", "Relation Name": "a", "Actual Total Time": 500.0,
+     "Actual Rows": 1000000, "Actual Loops": 1},
+    {"Node Type": "Hash", "Peak Memory Usage": 200000, "Actual Total Time": 500.0,
+     "Actual Rows": 1000000, "Actual Loops": 1, "Plans": []}]}}]"#;
+
+#[test]
+fn joins_of_a_plan_are_held_against_the_machine() {
+    let place = Place::new();
+    fs::write(place.path("plan.json"), PLAN).unwrap();
+    let answer = place.run(&["advise", "joins", "--plan", "plan.json", "--json"]);
+    assert!(answer.status.success(), "{}", text(&answer.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let join = &answer["joins"][0];
+    assert_eq!((&join["statement"], &join["bytes"]), (&"plan.json".into(), &204_800_000.0.into()));
+    // What that is depends on this machine's memory, and is no more than the join takes.
+    let saved = answer["saved_ms"].as_f64().unwrap();
+    assert!(saved > 1.0 && saved <= 2_500.0, "{answer}");
+    let shown = place.run(&["advise", "joins", "--plan", "plan.json", "plan.json"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("205 MB") && shown.contains("Modelled, from the plans"), "{shown}");
+    fs::write(place.path("none.json"), "no plan").unwrap();
+    let said = place.fails(&["advise", "joins", "--plan", "none.json"], 1);
+    assert!(said.contains("EXPLAIN (ANALYZE, FORMAT JSON)"), "{said}");
+}
+
+#[test]
+fn joins_of_statements_are_run_once_more_for_their_plans() {
+    let (place, data) = (Place::new(), server_directory());
+    let home = data.path().to_str().unwrap();
+    let join = "select count(*) from generate_series(1, 50000) a left join \
+                generate_series(1, 50000) b on md5(a::text) = md5(b::text); insert into t values (1)";
+    let asked = ["advise", "joins", "--sql", join, "--data-dir", home, "--out", "out"];
+    let ran = place.run(&asked);
+    let said = text(&ran.stdout);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert!(said.contains("report: out/report.html"), "{said}");
+    let again = place.json(&["advise", "show", "out"]);
+    assert!(said.starts_with(again["sentence"].as_str().unwrap()), "{said}");
+    assert_eq!(again["statements"], 1, "what writes has no plan");
+    let page = fs::read_to_string(place.path("out/report.html")).unwrap();
+    assert!(page.contains("<p class=\"answer\">"), "the sentence comes first");
+    let said = place.fails(&["advise", "joins", "--sql", "insert into t values (1)"], 2);
+    assert!(said.contains("no statement in it that reads"), "{said}");
+    let study = place.run(&["advise", "joins", "--sql", "select 1", "--study"]);
+    fs::write(place.path("asked.toml"), &study.stdout).unwrap();
+    assert_eq!(place.json(&["study", "plan", "asked.toml"])["cells"].as_array().unwrap().len(), 1);
+}

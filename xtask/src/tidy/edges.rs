@@ -50,7 +50,7 @@ const HOUSE: [House; 23] = [
         never: ENGINES,
     },
     // Questions as studies: it runs none of them.
-    House { name: "advise", may_use: &["study"], never: ARROW_AND_ENGINES },
+    House { name: "advise", may_use: &["machine", "study"], never: ARROW_AND_ENGINES },
     // The papers: published figures and verdicts. The crates that measure know none of it.
     House { name: "reproduce", may_use: &["study", "counters", "report"], never: ENGINES },
     // Engines of the papers: nothing below them knows that they are there.

@@ -5,6 +5,8 @@
 //!                                                        └─ until it is decided, or --time is over
 //! ```
 
+mod joins;
+
 use std::cmp::Ordering;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use comfy_table::CellAlignment;
 use serde::Serialize;
-use workahead_advise::{Answer, LOOKS, LevelAnswer, Prices, Question, Request, Verdict, Workload};
+use workahead_advise::{
+    Answer, JOINS_STUDY, LOOKS, LevelAnswer, Prices, Question, Request, Verdict, Workload,
+};
 use workahead_machine::regular_file;
 use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
@@ -39,6 +43,7 @@ Examples:
   workahead advise clients --sql 'select count(*) from pg_class'
   workahead advise parallelism --tpch 0.1 --levels 1,2,4
   workahead advise smt --file statements.sql --clients 32 --time 20m
+  workahead advise joins --plan plan.json
   workahead advise clients --file reads.sql --attach postgres://me@db.example/shop";
 
 #[derive(Debug, clap::Args)]
@@ -58,6 +63,8 @@ enum Command {
     Parallelism(Ask),
     /// How many clients should work at the same time?
     Clients(Ask),
+    /// Which joins wait for memory, and what would working ahead give?
+    Joins(joins::Ask),
     /// The answer of a result again, e.g. after `study resume`; nothing is run
     Show(Show),
 }
@@ -151,7 +158,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Cores(ask) => ask.run(Question::Cores),
         Command::Parallelism(ask) => ask.run(Question::Parallelism),
         Command::Clients(ask) => ask.run(Question::Clients),
-        Command::Show(show) => show.shown.show(&show.dir),
+        Command::Joins(ask) => ask.run(),
+        Command::Show(show) => show.run(),
+    }
+}
+
+impl Show {
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        let results = Results::load(&self.dir)?;
+        match results.spec.id == JOINS_STUDY {
+            true => joins::show(&results, &self.dir, self.shown.json),
+            false => self.shown.show(&self.dir),
+        }
     }
 }
 

@@ -9,12 +9,14 @@
 //!
 //! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
 //! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
-//! paired. Deliberately absent: this crate runs nothing and prints nothing.
+//! paired. Which joins wait for memory ([`JoinsAnswer`]) compares nothing: it reads plans beside the
+//! limits of a machine. Deliberately absent: this crate runs nothing and prints nothing.
 
 #![forbid(unsafe_code)]
 
 mod answer;
 mod comparison;
+mod joins;
 mod prices;
 mod question;
 mod request;
@@ -22,6 +24,7 @@ mod words;
 
 pub use answer::{Answer, LevelAnswer};
 pub use comparison::{LOOKS, Verdict};
+pub use joins::{JOINS_STUDY, JoinAnswer, JoinsAnswer, JoinsRequest, size};
 pub use prices::Prices;
 pub use question::Question;
 pub use request::{Request, RequestError, Workload};

@@ -44,6 +44,12 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError(String);
 
+impl RequestError {
+    pub(crate) fn new(says: impl Into<String>) -> RequestError {
+        RequestError(says.into())
+    }
+}
+
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -56,6 +62,18 @@ impl std::error::Error for RequestError {}
 pub(crate) const LEVELS_MAX: usize = 16;
 /// Of a sample, before anything is counted.
 const WARMUP_S: f64 = 0.5;
+
+impl Workload {
+    /// In words.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Workload::Sql(_) => "given statements".to_owned(),
+            Workload::File(path) => path.display().to_string(),
+            Workload::Tpch(scale) => format!("TPC-H at scale {scale}"),
+            Workload::OrderEntry(warehouses) => format!("order entry, {warehouses} warehouses"),
+        }
+    }
+}
 
 impl Request {
     /// The study that asks it, as TOML.
@@ -90,7 +108,7 @@ impl Request {
     }
 
     fn check(&self) -> Result<(), RequestError> {
-        let wrong = |says: String| Err(RequestError(says));
+        let wrong = |says: String| Err(RequestError::new(says));
         if !(self.seconds.is_finite() && self.seconds > 0.0) {
             return wrong(format!("samples of {} s: give more than 0", self.seconds));
         }
@@ -111,13 +129,7 @@ impl Request {
     }
 
     fn title(&self) -> String {
-        let of = match &self.workload {
-            Workload::Sql(_) => "given statements".to_owned(),
-            Workload::File(path) => path.display().to_string(),
-            Workload::Tpch(scale) => format!("TPC-H at scale {scale}"),
-            Workload::OrderEntry(warehouses) => format!("order entry, {warehouses} warehouses"),
-        };
-        format!("{}: {of}", self.question.title())
+        format!("{}: {}", self.question.title(), self.workload.name())
     }
 
     fn workload(&self) -> Table {
@@ -185,7 +197,7 @@ fn curves(axis: &str, measure: Option<&str>) -> Value {
     chart.into()
 }
 
-fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
+pub(crate) fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

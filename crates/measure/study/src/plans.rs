@@ -25,7 +25,7 @@ mod rendered;
 mod tree;
 
 pub use diff::{Row, Side, diff};
-pub use tree::{Node, Role};
+pub use tree::{Memory, Node, Role};
 use tree::{check_length, check_operators};
 
 /// A plan as its engine printed it.
@@ -106,6 +106,14 @@ pub struct PlanError {
     pub remedy: &'static str,
 }
 
+/// A text is no engine's plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it is no plan of PostgreSQL, DuckDB (EXPLAIN (ANALYZE, FORMAT JSON)), MariaDB (ANALYZE \
+     FORMAT=JSON) or DataFusion (EXPLAIN ANALYZE)"
+)]
+pub struct UnknownPlan;
+
 /// How two plans compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,6 +141,24 @@ impl PlanText {
     /// A plan's text, to be read as this planner's.
     pub fn new(planner: Planner, text: impl Into<String>) -> PlanText {
         PlanText { planner, text: text.into(), run: None }
+    }
+
+    /// A plan of whichever engine printed it.
+    ///
+    /// # Errors
+    /// When none of them did.
+    pub fn of_any(text: impl Into<String>) -> Result<PlanText, UnknownPlan> {
+        let text = text.into();
+        // DataFusion's may be any words.
+        let planners = [Planner::Postgres, Planner::Mariadb, Planner::Duckdb, Planner::Datafusion];
+        let planner = planners.into_iter().find(|planner| planner.parse(&text).is_ok());
+        let is_plan = |planner: &Planner| {
+            *planner != Planner::Datafusion || text.contains("Exec") || text.contains('\u{250c}')
+        };
+        match planner.filter(is_plan) {
+            Some(planner) => Ok(PlanText::new(planner, text)),
+            None => Err(UnknownPlan),
+        }
     }
 
     /// The tree.

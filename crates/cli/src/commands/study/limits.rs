@@ -20,6 +20,9 @@ impl LimitsArguments {
     /// Without limits: for runs whose result is no share of one.
     pub(crate) const NONE: LimitsArguments = LimitsArguments { no_limits: true };
 
+    /// With limits: for runs whose result is nothing without them.
+    pub(crate) const MEASURED: LimitsArguments = LimitsArguments { no_limits: false };
+
     /// The limits saved for this machine; measured now, in about half a minute, if there are none.
     /// `None` if disabled or unavailable, which is reported and costs no sample.
     ///

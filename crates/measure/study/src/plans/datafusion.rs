@@ -9,7 +9,7 @@
 //! runs. File names lose their directories, which differ between machines.
 
 use super::normal::condition;
-use super::tree::{Node, Role, check_depth, check_operators};
+use super::tree::{Memory, Node, Role, check_depth, check_operators};
 use super::{postgres, rendered};
 
 /// Details that distinguish plans; those left out count partitions, columns and files.
@@ -106,6 +106,10 @@ fn named(name: &str, details: &str) -> Node {
         rows_estimated: metric("statistics", "Rows"),
         rows: metric("metrics", "output_rows"),
         time_ms: metric("metrics", "elapsed_compute"),
+        memory: Memory {
+            table_bytes: value("metrics").and_then(|list| bytes(list, "build_mem_used")),
+            ..Memory::default()
+        },
         ..Node::default()
     }
 }
@@ -186,13 +190,21 @@ fn file(groups: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+/// Bytes of `[build_mem_used=400.1 KB, …]`, in powers of 1024.
+fn bytes(list: &str, key: &str) -> Option<f64> {
+    let (number, unit) = figure(list, key)?;
+    let scale = match unit.as_str() {
+        "KB" => 1024.0,
+        "MB" => 1024.0 * 1024.0,
+        "GB" => 1024.0 * 1024.0 * 1024.0,
+        _ => 1.0,
+    };
+    Some(number * scale)
+}
+
 /// A figure of `[output_rows=1.2 K, elapsed_compute=3.4ms]` or `[Rows=Exact(7), …]`; times in ms.
 fn metric(list: &str, key: &str) -> Option<f64> {
-    let (_, rest) = list.split_once(&format!("{key}="))?;
-    let rest = rest.trim_start_matches("Exact(").trim_start_matches("Inexact(");
-    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-    let number: f64 = rest[..end].parse().ok()?;
-    let unit: String = rest[end..].trim_start().chars().take_while(|c| c.is_alphabetic()).collect();
+    let (number, unit) = figure(list, key)?;
     let scale = match unit.as_str() {
         "ns" => 1e-6,
         "µs" | "μs" | "us" => 1e-3,
@@ -202,4 +214,14 @@ fn metric(list: &str, key: &str) -> Option<f64> {
         _ => 1.0,
     };
     Some(number * scale)
+}
+
+/// A number and the letters after it.
+fn figure(list: &str, key: &str) -> Option<(f64, String)> {
+    let (_, rest) = list.split_once(&format!("{key}="))?;
+    let rest = rest.trim_start_matches("Exact(").trim_start_matches("Inexact(");
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+    let number: f64 = rest[..end].parse().ok()?;
+    let unit = rest[end..].trim_start().chars().take_while(|c| c.is_alphabetic()).collect();
+    Some((number, unit))
 }

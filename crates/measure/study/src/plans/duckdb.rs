@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::normal::condition;
-use super::tree::Node;
+use super::tree::{Memory, Node};
 
 /// Extra information that distinguishes plans.
 const CONDITIONS: [&str; 9] = [
@@ -65,9 +65,16 @@ fn node(json: &Value) -> Result<Node, String> {
         rows_estimated: said(extra, "Estimated Cardinality").and_then(|rows| rows.parse().ok()),
         rows: number(&["intermediate_rows", "operator_cardinality"]),
         time_ms: number(&["timing", "operator_timing"]).map(|seconds| seconds * 1e3),
+        memory: Memory { row_bytes: row_bytes(json), ..Memory::default() },
         inputs: children.map(node).collect::<Result<_, _>>()?,
         ..Node::default()
     })
+}
+
+/// Of a profile: what an operator gave by the number of its rows.
+fn row_bytes(json: &Value) -> Option<f64> {
+    let number = |key: &str| json.get(key)?.as_f64().filter(|number| *number > 0.0);
+    Some(number("result_set_size")? / number("operator_cardinality")?)
 }
 
 /// A piece of extra information; lists on one line.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::normal::condition;
-use super::tree::Node;
+use super::tree::{Memory, Node};
 
 /// Keys whose values are operators, with the words to print.
 const OPERATORS: [(&str, &str); 16] = [
@@ -58,6 +58,7 @@ fn node(operator: &str, json: &Map<String, Value>) -> Node {
         rows_estimated: number(json, "rows"),
         rows: number(json, "r_rows").or(number(json, "r_output_rows")).map(|rows| rows * loops),
         time_ms: time_ms(json),
+        memory: memory(json),
         inputs: inputs(json),
         ..Node::default()
     }
@@ -68,6 +69,14 @@ fn time_ms(json: &Map<String, Value>) -> Option<f64> {
     let of_table = number(json, "r_table_time_ms");
     let with_rest = of_table.map(|time| time + number(json, "r_other_time_ms").unwrap_or(0.0));
     number(json, "r_total_time_ms").or(with_rest)
+}
+
+/// Pages of InnoDB, unless a server was set up otherwise.
+const PAGE_BYTES: f64 = 16_384.0;
+
+fn memory(json: &Map<String, Value>) -> Memory {
+    let pages = json.get("r_engine_stats").and_then(|stats| stats.get("pages_accessed")?.as_f64());
+    Memory { pages, page_bytes: pages.map(|_| PAGE_BYTES), ..Memory::default() }
 }
 
 /// Operators among the values of an object, in the order in which they are written.

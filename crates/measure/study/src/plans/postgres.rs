@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::normal::condition;
-use super::tree::{Node, Role};
+use super::tree::{Memory, Node, Role};
 
 /// Conditions and keys that distinguish plans; other output (columns, sort space) does not.
 const CONDITIONS: [&str; 18] = [
@@ -59,8 +59,29 @@ fn node(json: &Value) -> Result<Node, String> {
         rows_estimated: number(json, "Plan Rows"),
         rows: number(json, "Actual Rows").map(|rows| rows * loops),
         time_ms: with_inputs_ms(json).map(|time| (time - taken).max(0.0)),
+        memory: memory(json),
         inputs: inputs.map(node).collect::<Result<_, _>>()?,
     })
+}
+
+/// Pages of PostgreSQL, as it is built everywhere.
+const PAGE_BYTES: f64 = 8192.0;
+
+/// Blocks are counted with those of the inputs, and over all executions.
+fn memory(json: &Value) -> Memory {
+    let blocks = |json: &Value| {
+        let keys = ["Shared Hit Blocks", "Shared Read Blocks"];
+        keys.iter().filter_map(|key| number(json, key)).reduce(|hit, read| hit + read)
+    };
+    let inputs = json.get("Plans").and_then(Value::as_array).into_iter().flatten();
+    let of_inputs: f64 = inputs.filter_map(blocks).sum();
+    let pages = blocks(json).map(|blocks| (blocks - of_inputs).max(0.0));
+    Memory {
+        row_bytes: number(json, "Plan Width"),
+        table_bytes: number(json, "Peak Memory Usage").map(|kib| kib * 1024.0),
+        pages,
+        page_bytes: pages.map(|_| PAGE_BYTES),
+    }
 }
 
 /// The time of an operator and all below it.

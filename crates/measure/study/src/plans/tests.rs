@@ -335,3 +335,26 @@ fn a_text_that_is_no_plan_is_named_after_its_words() {
 fn manifest_folder() -> std::path::PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests").into()
 }
+
+#[test]
+fn whose_plan_it_is_shows() {
+    for path in ["postgres/sum_serial.json", "datafusion/unj1.txt"] {
+        let plan = plan(path);
+        assert_eq!(PlanText::of_any(plan.text.as_str()).unwrap().planner, plan.planner, "{path}");
+    }
+    let planner = |text: &str| PlanText::of_any(text).unwrap().planner;
+    assert_eq!(planner(r#"{"query_block": {}}"#), Planner::Mariadb);
+    assert_eq!(planner(r#"[{"name": "SEQ_SCAN", "children": []}]"#), Planner::Duckdb);
+    for text in ["", "{}", "hello", "select 1"] {
+        assert!(PlanText::of_any(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn plans_say_what_memory_they_went_through() {
+    let tree = plan("postgres/sum_parallel_analyze.json").tree().unwrap();
+    assert!(tree.memory.row_bytes.is_some_and(|bytes| bytes > 0.0), "{:?}", tree.memory);
+    let text = "HashJoinExec: mode=CollectLeft, metrics=[output_rows=2.0 K, build_mem_used=1.5 MB]";
+    let join = PlanText::new(Planner::Datafusion, text).tree().unwrap();
+    assert_eq!((join.rows, join.memory.table_bytes), (Some(2_000.0), Some(1.5 * 1_048_576.0)));
+}

@@ -55,8 +55,24 @@ pub struct Node {
     /// Its own time, of all executions and workers together, without its inputs'; what workers wait
     /// for each other counts where the engine counts it as work.
     pub time_ms: Option<f64>,
+    /// The memory that it went through, as far as its engine says.
+    #[serde(default)]
+    pub memory: Memory,
     /// Its inputs, in the engine's order.
     pub inputs: Vec<Node>,
+}
+
+/// The memory that an operator goes through. Each engine says some of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Bytes of a row that it gives, on average.
+    pub row_bytes: Option<f64>,
+    /// Bytes of its hash table at most.
+    pub table_bytes: Option<f64>,
+    /// Pages that it looked at, each as often as it did, of all executions and workers together.
+    pub pages: Option<f64>,
+    /// Bytes of a page.
+    pub page_bytes: Option<f64>,
 }
 
 /// An operator's part in running a plan in parallel.

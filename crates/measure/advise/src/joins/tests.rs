@@ -1,0 +1,179 @@
+use workahead_machine::limits::{CacheSizes, LatencyPoint, LinesPoint, Siblings};
+use workahead_study::spec::Spec;
+
+use super::*;
+
+/// 2 ns a line in caches up to 1 MB, waited for or not; beyond it 100 ns, or 10 among others.
+fn limits() -> Limits {
+    let (mut latency, mut lines) = (Vec::new(), Vec::new());
+    for (bytes, ns, among_others_ns) in
+        [(1_000, 2.0, 2.0), (1_000_000, 2.0, 2.0), (2_000_000, 100.0, 10.0)]
+    {
+        latency.push(LatencyPoint { bytes, pages: Pages::Huge, ns, median_ns: ns });
+        let per_s = 1e9 / among_others_ns;
+        lines.push(LinesPoint {
+            bytes,
+            threads: 1,
+            pages: Pages::Huge,
+            plain_per_s: per_s,
+            prefetch_l1_per_s: per_s,
+            prefetch_l2_per_s: per_s,
+        });
+    }
+    Limits {
+        version: 2,
+        machine: "0".to_owned(),
+        processor: Some("Abacus".to_owned()),
+        taken_unix_s: 0,
+        seconds: 1.0,
+        quick: false,
+        latency,
+        lines,
+        bandwidth: Vec::new(),
+        instruction_sets: Vec::new(),
+        pause_ns: 10.0,
+        siblings: Siblings::default(),
+        cache_sizes: CacheSizes::default(),
+        huge_share: Some(1.0),
+        presence: 1.0,
+        limitations: Vec::new(),
+    }
+}
+
+fn answer(planner: Planner, text: &str) -> JoinsAnswer {
+    let plans = [("Q3".to_owned(), PlanText::new(planner, text))];
+    JoinsAnswer::of_plans(&plans, &limits()).unwrap()
+}
+
+/// A million probes of a table of a hundred thousand rows.
+fn postgres(table_kb: u32, join_ms: f64) -> String {
+    format!(
+        r#"[{{"Plan": {{"Node Type": "Hash Join", "Hash Cond": "(a.x = b.x)",
+            "Actual Total Time": {join_ms}, "Actual Rows": 1000000, "Actual Loops": 1, "Plans": [
+            {{"Node Type": "Seq Scan", "Relation Name": "a", "Actual Total Time": 100.0,
+              "Actual Rows": 1000000, "Actual Loops": 1}},
+            {{"Node Type": "Hash", "Peak Memory Usage": {table_kb}, "Actual Total Time": 50.0,
+              "Actual Rows": 100000, "Actual Loops": 1, "Plans": [
+              {{"Node Type": "Seq Scan", "Relation Name": "b", "Actual Total Time": 20.0,
+                "Actual Rows": 100000, "Actual Loops": 1}}]}}]}}}}]"#
+    )
+}
+
+#[test]
+fn a_table_beyond_the_caches_is_waited_for() {
+    let answer = answer(Planner::Postgres, &postgres(8_000, 1_000.0));
+    // Two lines of each probe and one of each row in it; 100 ns alone, 10 among others.
+    let saved_ms = 2_100_000.0 * 90.0 / 1e6;
+    assert!((answer.saved_ms - saved_ms).abs() < 0.01, "{}", answer.saved_ms);
+    assert_eq!(answer.total_ms, Some(1_000.0));
+    let [join] = &answer.joins[..] else { panic!("{:?}", answer.joins) };
+    assert_eq!((join.lines, join.bytes, join.through_index), (2.1e6, 8_192_000.0, false));
+    // Its own time and that of the node which makes the table.
+    assert_eq!(join.time_ms, Some(880.0));
+    assert_eq!(
+        answer.sentence,
+        "Joins wait for memory for up to 19 % of the statement's time: working ahead would save at \
+         most 189 ms of 1.00 s, 189 ms of it in Hash Join [Hash Cond: (a.x = b.x)] (Q3)."
+    );
+    assert!(answer.notes[0].starts_with("Modelled") && answer.notes[0].contains("Abacus"));
+}
+
+#[test]
+fn a_table_in_the_caches_is_not() {
+    let answer = answer(Planner::Postgres, &postgres(900, 1_000.0));
+    assert_eq!(answer.saved_ms, 0.0);
+    assert_eq!(
+        answer.sentence,
+        "No hash join waits for memory: working ahead would save at most 0.0 % of the statement's \
+         time."
+    );
+}
+
+#[test]
+fn no_join_saves_more_than_it_takes() {
+    let answer = answer(Planner::Postgres, &postgres(8_000, 200.0));
+    assert_eq!(answer.saved_ms, 80.0, "of 200 ms the scans take 120");
+}
+
+#[test]
+fn a_plan_that_was_not_run_has_no_share() {
+    let text = r#"[{"Plan": {"Node Type": "Hash Join", "Plan Rows": 1000000, "Plans": [
+        {"Node Type": "Seq Scan", "Plan Rows": 1000000, "Plan Width": 8},
+        {"Node Type": "Hash", "Plan Rows": 1000000, "Plan Width": 8}]}}]"#;
+    let answer = answer(Planner::Postgres, text);
+    assert_eq!(answer.total_ms, None);
+    assert_eq!(answer.joins[0].bytes, 8e6);
+    assert!(answer.sentence.contains("at most 270 ms") && answer.sentence.contains("ANALYZE"));
+}
+
+#[test]
+fn every_engine_builds_where_it_does() {
+    let duckdb = r#"[{"operator_name": "HASH_JOIN", "operator_timing": 1.0,
+        "operator_cardinality": 5, "children": [
+        {"operator_name": "SEQ_SCAN", "operator_timing": 0.1, "operator_cardinality": 3000000,
+         "result_set_size": 24000000, "children": []},
+        {"operator_name": "SEQ_SCAN", "operator_timing": 0.1, "operator_cardinality": 200000,
+         "result_set_size": 3200000, "children": []}]}]"#;
+    let answer_of = answer(Planner::Duckdb, duckdb);
+    assert_eq!((answer_of.joins[0].bytes, answer_of.joins[0].lines), (3.2e6, 6.2e6));
+    assert_eq!(answer_of.total_ms, Some(1_200.0));
+    let datafusion = "HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(a@0, b@0)], \
+        metrics=[output_rows=5, elapsed_compute=1.0s, build_mem_used=4.0 MB]\n  \
+        DataSourceExec: metrics=[output_rows=200.0 K, elapsed_compute=1ms]\n  \
+        DataSourceExec: metrics=[output_rows=3.0 M, elapsed_compute=1ms]\n";
+    let answer_of = answer(Planner::Datafusion, datafusion);
+    assert_eq!((answer_of.joins[0].bytes, answer_of.joins[0].lines), (4_194_304.0, 6.2e6));
+    let mariadb = r#"{"query_block": {"r_total_time_ms": 200, "nested_loop": [
+        {"table": {"table_name": "a", "access_type": "ALL", "r_rows": 9, "r_loops": 1}},
+        {"table": {"table_name": "b", "access_type": "eq_ref", "key": "PRIMARY", "r_loops": 9000,
+         "r_rows": 1, "r_table_time_ms": 90, "r_other_time_ms": 1,
+         "r_engine_stats": {"pages_accessed": 27000}}}]}}"#;
+    let answer_of = answer(Planner::Mariadb, mariadb);
+    let [join] = &answer_of.joins[..] else { panic!("{:?}", answer_of.joins) };
+    assert!(join.through_index);
+    assert_eq!((join.bytes, join.lines), (27_000.0 * 16_384.0, 54_000.0));
+    assert_eq!((answer_of.saved_ms, answer_of.total_ms), (0.0, Some(200.0)));
+    assert!((answer_of.saved_in_indexes_ms - 4.86).abs() < 0.01);
+    assert!(answer_of.sentence.contains("a plan does not say"), "{}", answer_of.sentence);
+}
+
+#[test]
+fn lookups_of_postgres_are_those_of_their_own_pages() {
+    let text = r#"[{"Plan": {"Node Type": "Nested Loop", "Actual Total Time": 90.0,
+        "Actual Rows": 5, "Actual Loops": 1, "Shared Hit Blocks": 1700, "Plans": [
+        {"Node Type": "Seq Scan", "Relation Name": "a", "Actual Total Time": 1.0,
+         "Actual Rows": 500, "Actual Loops": 1, "Shared Hit Blocks": 200},
+        {"Node Type": "Index Scan", "Relation Name": "b", "Index Name": "b_pkey",
+         "Actual Total Time": 0.1, "Actual Rows": 1, "Actual Loops": 500,
+         "Shared Hit Blocks": 1400, "Shared Read Blocks": 100}]}}]"#;
+    let answer = answer(Planner::Postgres, text);
+    let [join] = &answer.joins[..] else { panic!("{:?}", answer.joins) };
+    assert_eq!((join.bytes, join.time_ms), (1_500.0 * 8_192.0, Some(50.0)));
+}
+
+#[test]
+fn no_join_is_said_so() {
+    let answer = answer(Planner::Postgres, r#"[{"Plan": {"Node Type": "Result"}}]"#);
+    assert_eq!(answer.sentence, "There is no join in it that looks anything up.");
+    let plans = [("x".to_owned(), PlanText::new(Planner::Postgres, "{}"))];
+    assert!(JoinsAnswer::of_plans(&plans, &limits()).is_err());
+}
+
+#[test]
+fn its_study_runs_every_statement_alone() {
+    let asks = |engine: &str| JoinsRequest {
+        engine: engine.to_owned(),
+        statements: vec!["select 'a' from t".to_owned(), "select 2".to_owned()],
+        tpch: None,
+    };
+    let study = asks("postgres").study().unwrap();
+    let spec = Spec::parse(JOINS_STUDY, &study).unwrap();
+    let cells = workahead_study::run_plan::RunPlan::new(&spec).cells;
+    assert_eq!(cells.len(), 2, "{study}");
+    let spec = Spec::parse(JOINS_STUDY, &asks("datafusion").study().unwrap()).unwrap();
+    assert_eq!(workahead_study::run_plan::RunPlan::new(&spec).cells.len(), 4, "stock and ours");
+    let tpch = JoinsRequest { tpch: Some(0.1), statements: Vec::new(), ..asks("duckdb") };
+    let spec = Spec::parse(JOINS_STUDY, &tpch.study().unwrap()).unwrap();
+    assert_eq!(workahead_study::run_plan::RunPlan::new(&spec).cells.len(), 22);
+    assert!(JoinsRequest { statements: Vec::new(), ..asks("duckdb") }.study().is_err());
+}
