@@ -9,11 +9,14 @@
 //!
 //! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
 //! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
-//! paired. Deliberately absent: this crate runs nothing and prints nothing.
+//! paired. One question needs no study, since nothing may be run for it: how much of what a live
+//! server can do is used ([`capacity`]). Deliberately absent: this crate runs nothing and prints
+//! nothing.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod capacity;
 mod comparison;
 mod prices;
 mod question;
