@@ -31,10 +31,13 @@ pub(crate) fn leave_process_list() -> anyhow::Result<()> {
     })
 }
 
+/// The commands that connect to a server by its URL.
+const COMMANDS: [&str; 3] = ["study", "advise", "capacity"];
+
 /// The arguments without the password of a URL after `--attach`, and that password.
 fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
     let [_, command, ..] = arguments else { return None };
-    if command != "study" && command != "advise" {
+    if !COMMANDS.iter().any(|name| command == name) {
         return None;
     }
     let mut found = None;
@@ -136,7 +139,8 @@ mod tests {
                 ["w", "study", "resume", "a", "--json", &format!("--attach={url}")],
                 "--attach=postgres://ada@h/s",
             ),
-            (["w", "advise", "cores", "--tpch=1", "--attach", url], "postgres://ada@h/s"),
+            (["w", "advise", "clients", "--json", "--attach", url], "postgres://ada@h/s"),
+            (["w", "capacity", "--for", "5m", "--attach", url], "postgres://ada@h/s"),
         ] {
             let (without, password) = split(&given).unwrap();
             assert_eq!(password, "p@ss");

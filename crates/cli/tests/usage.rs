@@ -6,7 +6,7 @@ use std::io::Read;
 
 use process::{Place, text};
 
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 25] = [
     &["machine"],
     &["limits"],
     &["data"],
@@ -22,6 +22,7 @@ const COMMANDS: [&[&str]; 24] = [
     &["study", "resume"],
     &["study", "report"],
     &["study", "compare"],
+    &["capacity"],
     &["reproduce"],
     &["counters"],
     &["counters", "list"],

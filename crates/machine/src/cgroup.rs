@@ -42,7 +42,7 @@ struct Hierarchy {
 pub(crate) fn limits(root: &Sysroot) -> Limits {
     let mut limits = Limits::default();
     for controller in ["cpuset", "cpu", "memory"] {
-        for hierarchy in hierarchies(root, controller) {
+        for hierarchy in hierarchies(root, "self", controller) {
             match controller {
                 "cpuset" => limits.cpus = limits.cpus.or_else(|| cpus(root, &hierarchy)),
                 "cpu" => limits.cpu_quota = least(limits.cpu_quota, quota(root, &hierarchy)),
@@ -54,14 +54,20 @@ pub(crate) fn limits(root: &Sysroot) -> Limits {
 }
 
 /// The hierarchies that may control this: at most one of version 1 and the one of version 2.
-fn hierarchies(root: &Sysroot, controller: &str) -> Vec<Hierarchy> {
+fn hierarchies(root: &Sysroot, process: &str, controller: &str) -> Vec<Hierarchy> {
     let of_mount = |(version, mount, path): (Version, Mount<'_>, &str)| Hierarchy {
         version,
         groups: mount.groups(root, path),
     };
-    let membership = root.text("proc/self/cgroup").unwrap_or_default();
+    let membership = root.text(&format!("proc/{process}/cgroup")).unwrap_or_default();
     let mounts = root.text("proc/self/mountinfo").unwrap_or_default();
     memberships(&membership, &mounts, controller).into_iter().map(of_mount).collect()
+}
+
+/// CPU seconds per second that a process's groups allow, as far as they can be seen from here.
+pub(crate) fn quota_of(root: &Sysroot, process: &str) -> Option<f64> {
+    let hierarchies = hierarchies(root, process, "cpu").into_iter();
+    hierarchies.fold(None, |tightest, hierarchy| least(tightest, quota(root, &hierarchy)))
 }
 
 /// The groups that a process is in, one per mounted hierarchy that has the controller, where they

@@ -14,6 +14,7 @@
 //! thread or an unwaited process did after it was last seen is lost, and then the figures say that
 //! they are lower bounds. A server in a control group of its own loses nothing: see [`group`].
 
+mod allowance;
 pub mod group;
 pub mod machine_wide;
 mod measures;
@@ -22,6 +23,7 @@ mod record;
 mod tree;
 mod used;
 
+pub use allowance::Allowance;
 pub use record::migrations_of;
 pub use tree::{Snapshot, Tree};
 pub use used::{CpuClock, Used};

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: arguments, and `run`.
 
 mod advise;
+mod capacity;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(not(feature = "cluster"))]
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Study(study::Args),
     /// Answer a question about a database in a sentence: SMT, cores, parallelism, clients
     Advise(advise::Args),
+    /// Say how much of what a live server can do is used, from what it does for others
+    Capacity(capacity::Args),
     /// Run a paper's experiments: its figure, the figure here, and a verdict
     Reproduce(reproduce::Args),
     /// Run a workload on a modelled machine
@@ -75,6 +78,7 @@ impl Command {
             Self::Cluster(args) => cluster::run(args),
             Self::Study(args) => study::run(args),
             Self::Advise(args) => advise::run(args),
+            Self::Capacity(args) => capacity::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Simulate(args) => simulate::run(args),
             Self::Scheduler(args) => scheduler::run(args),

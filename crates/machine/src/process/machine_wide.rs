@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TICKS_PER_S;
+use crate::cpus::CpuSet;
 use crate::sysroot::Sysroot;
 
 /// What the machine had done at one moment.
@@ -54,12 +55,33 @@ impl Whole {
     /// Reads it now.
     #[must_use]
     pub fn look(root: &Sysroot) -> Whole {
+        Self::look_at(root, &|name| name == "cpu")
+    }
+
+    /// The same with the times of some CPUs only; pressure is the machine's.
+    #[must_use]
+    pub fn look_on(root: &Sysroot, cpus: &CpuSet) -> Whole {
+        let is_one = |name: &str| {
+            let number = name.strip_prefix("cpu").and_then(|number| number.parse().ok());
+            number.is_some_and(|number: usize| cpus.contains(number))
+        };
+        Self::look_at(root, &is_one)
+    }
+
+    /// With the times of the lines whose names are chosen, added up.
+    fn look_at(root: &Sysroot, is_chosen: &dyn Fn(&str) -> bool) -> Whole {
         let stat = root.text("proc/stat").unwrap_or_default();
-        let ticks: Vec<f64> = stat
-            .lines()
-            .find_map(|line| line.strip_prefix("cpu "))
-            .map(|line| line.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect())
-            .unwrap_or_default();
+        let mut ticks: Vec<f64> = Vec::new();
+        for line in stat.lines() {
+            let mut fields = line.split_ascii_whitespace();
+            if !fields.next().is_some_and(is_chosen) {
+                continue;
+            }
+            for (kind, number) in fields.filter_map(|n| n.parse::<f64>().ok()).enumerate() {
+                ticks.resize(ticks.len().max(kind + 1), 0.0);
+                ticks[kind] += number;
+            }
+        }
         // user nice system idle iowait irq softirq steal; guests are counted in user and nice.
         let seconds = |range: std::ops::Range<usize>| {
             Some(ticks.get(range)?.iter().sum::<f64>() / TICKS_PER_S)
@@ -99,5 +121,26 @@ impl Whole {
             io_full_s: passed(self.io_full_s, before.io_full_s),
             ghz: self.ghz.zip(before.ghz).map(|(now, then)| (now + then) / 2.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_cpus_are_the_sum_of_their_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("proc")).unwrap();
+        let stat = "cpu  60 0 0 40 0 0 0 0 0 0\ncpu0 10 0 0 20 0 0 0 0 0 0\n\
+                    cpu1 20 0 5 10 0 0 0 2 0 0\ncpu10 30 0 0 10 0 0 0 0 0 0\nctxt 7\n";
+        std::fs::write(directory.path().join("proc/stat"), stat).unwrap();
+        let root = Sysroot::at(directory.path()).unwrap();
+        let all = Whole::look(&root);
+        assert_eq!((all.total_s, all.idle_s), (Some(1.0), Some(0.4)));
+        let some = Whole::look_on(&root, &"1,10".parse().unwrap());
+        assert_eq!((some.total_s, some.idle_s), (Some(0.77), Some(0.2)));
+        assert_eq!(some.steal_s, Some(0.02));
+        assert_eq!(Whole::look_on(&root, &"3".parse().unwrap()).total_s, None);
     }
 }

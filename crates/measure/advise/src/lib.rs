@@ -9,12 +9,14 @@
 //!
 //! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
 //! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
-//! paired. Which joins wait for memory ([`JoinsAnswer`]) compares nothing: it reads plans beside the
-//! limits of a machine. Deliberately absent: this crate runs nothing and prints nothing.
+//! paired. Two questions need no levels: which joins wait for memory ([`JoinsAnswer`], from plans),
+//! and how much of what a live server can do is used ([`capacity`]). Deliberately absent: this
+//! crate runs nothing and prints nothing.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod capacity;
 mod comparison;
 mod joins;
 mod prices;

@@ -21,8 +21,10 @@ mod role;
 mod settings;
 mod url;
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use workahead_machine::process::peer;
 use workahead_workloads::session::{Dialect, SessionError};
 
 use crate::address::{Address, Place};
@@ -30,7 +32,7 @@ use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
-use read_only::ReadOnly;
+use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
 use url::Url;
 
@@ -119,7 +121,7 @@ impl Target {
         };
         let connection = opened.map_err(|error| advise(error, &self.address))?;
         Ok(match self.access {
-            Access::ReadOnly => Box::new(ReadOnly::new(connection)),
+            Access::ReadOnly => Box::new(ReadOnly::new(connection, Origin::Outside)),
             Access::Write => connection,
         })
     }
@@ -132,6 +134,21 @@ impl Target {
             Software::MariaDb => mariadb::Connection::open_briefly(&self.address).map(boxed),
         };
         opened.map_err(|error| advise(error, &self.address))
+    }
+
+    /// Connects for texts of ours that are sent again and again, each in a transaction that reads
+    /// only whatever else is allowed, with a time limit that
+    /// [`limit_answers`](Connection::limit_answers) sets anew.
+    pub(crate) fn connect_to_observe(&self) -> Result<Box<dyn Connection>, SessionError> {
+        Ok(Box::new(ReadOnly::new(self.connect_briefly()?, Origin::Ours)))
+    }
+
+    /// The process behind a socket, if visible: the credentials of a connection are those of the
+    /// listening process (unix(7), SO_PEERCRED).
+    pub(crate) fn process(&self) -> Option<u32> {
+        let Place::Socket(path) = &self.address.place else { return None };
+        let pid = UnixStream::connect(path).ok().and_then(|stream| peer::of(&stream));
+        pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists())
     }
 
     /// Looks at the user's rights; in words what a user who shall only read could write.

@@ -41,6 +41,10 @@ pub trait Connection: Session {
 
     /// Cancels this connection's statement from another thread.
     fn cancel(&self) -> Cancel;
+
+    /// Waits for the answers that follow no longer than for those of a login, all together.
+    /// Databases without a connection that can be silent have no such limit.
+    fn limit_answers(&mut self) {}
 }
 
 impl dyn Connection + '_ {

@@ -4,6 +4,7 @@
 //! - `postgres`, `mariadb`: private servers and their clients, over `server`, the process.
 //! - `duckdb`, `datafusion`: databases in this process; the second with the feature `sql`.
 //! - `attach`: a server that already runs, by its URL.
+//! - `observer`: what such a server does for others, window by window.
 //! - `tls`: how its connections are encrypted.
 //! - `connector`: connections to databases.
 //! - `fill`, `load`: a workload's tables, and many of its clients at once.
@@ -30,6 +31,7 @@ mod error_context;
 pub mod fill;
 pub mod load;
 pub mod mariadb;
+pub mod observer;
 pub mod postgres;
 pub mod scheduler;
 pub mod served;

@@ -32,6 +32,13 @@ pub(crate) enum Patience {
     Endless,
 }
 
+impl Patience {
+    /// That of a login, from now on.
+    pub(crate) fn of_login() -> Patience {
+        Patience::Until(Instant::now() + ANSWER_LIMIT)
+    }
+}
+
 #[derive(Debug)]
 enum Socket {
     Unix(UnixStream),
@@ -104,7 +111,7 @@ impl Stream {
         Ok(Stream {
             socket,
             tls: None,
-            patience: Patience::Until(Instant::now() + ANSWER_LIMIT),
+            patience: Patience::of_login(),
             incoming: vec![0; ROOM_BYTES],
             unread: 0..0,
         })

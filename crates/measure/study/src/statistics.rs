@@ -22,6 +22,7 @@ mod ratio;
 mod summary;
 mod unpaired;
 
+pub use bootstrap::interval as bootstrap_interval;
 pub use holm::holm;
 pub use outliers::{Cleaned, RULE as OUTLIER_RULE};
 pub use overlap::Overlap;

@@ -94,6 +94,52 @@ pub(crate) struct ServerArguments {
     read_only_role: bool,
 }
 
+/// A server that is only observed.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ObservedServerArguments {
+    /// The server that runs, which is only read: postgres://USER@HOST/DATABASE or mysql://…; the
+    /// password in WORKAHEAD_PASSWORD, ~/.pgpass or ~/.my.cnf; ?sslmode=verify-full verifies the
+    /// server's certificate
+    #[arg(long, value_name = "URL")]
+    attach: String,
+    /// Let the user of the URL be a superuser
+    #[arg(long)]
+    allow_superuser: bool,
+    /// Let the password be sent over a network without encryption, if the server requests that
+    #[arg(long)]
+    allow_cleartext: bool,
+    /// Print the statements that create a role that only reads that database, and observe nothing
+    #[arg(long, conflicts_with = "allow_superuser")]
+    read_only_role: bool,
+}
+
+impl ObservedServerArguments {
+    fn server(&self) -> ServerArguments {
+        ServerArguments {
+            attach: Some(self.attach.clone()),
+            allow_writes: false,
+            allow_superuser: self.allow_superuser,
+            allow_cleartext: self.allow_cleartext,
+            read_only_role: self.read_only_role,
+        }
+    }
+
+    /// As [`ServerArguments::prints_role`].
+    pub(crate) fn prints_role(&self) -> anyhow::Result<bool> {
+        self.server().prints_role()
+    }
+
+    /// The server, once its user's rights are known; what they could write goes to standard error.
+    pub(crate) fn examined(&self) -> anyhow::Result<Target> {
+        let target = self.server().target()?.context("the URL of a server")?;
+        let target = RefCell::new(target);
+        if let Some(writes) = examine(&target)? {
+            eprintln!("{}", output::escaped(&writes));
+        }
+        Ok(target.into_inner())
+    }
+}
+
 impl ServerArguments {
     fn target(&self) -> anyhow::Result<Option<Target>> {
         let Some(url) = &self.attach else { return Ok(None) };

@@ -1,3 +1,5 @@
+//! Joins of small plans, by hand, on a machine of three sizes.
+
 use workahead_machine::limits::{CacheSizes, LatencyPoint, LinesPoint, Siblings};
 use workahead_study::spec::Spec;
 

@@ -96,6 +96,10 @@ impl Connection {
         Ok(all.texts)
     }
 
+    pub(super) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
     /// Cancels this connection's statement from another thread.
     pub fn canceller(&self) -> Canceller {
         Canceller { address: self.address.clone(), connection: self.terms.connection }

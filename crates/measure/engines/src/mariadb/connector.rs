@@ -9,6 +9,7 @@ use workahead_workloads::session::{Session, SessionError};
 use super::Connection;
 use crate::connector::{self, Cancel, RowSource};
 use crate::server::Explain;
+use crate::stream::Patience;
 
 impl connector::Connection for Connection {
     fn version(&mut self) -> Result<String, SessionError> {
@@ -36,5 +37,9 @@ impl connector::Connection for Connection {
     fn cancel(&self) -> Cancel {
         let canceller = self.canceller();
         Arc::new(move || canceller.cancel())
+    }
+
+    fn limit_answers(&mut self) {
+        self.wire().set_patience(Patience::of_login());
     }
 }

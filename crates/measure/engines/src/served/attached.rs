@@ -6,10 +6,8 @@
 //! data set; later runs find them by it, and make them again where a workload changes its data.
 
 use std::cell::OnceCell;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use workahead_machine::process::peer;
 use workahead_machine::scheduling::Policy;
 use workahead_study::engine::{EngineError, Reason, Stop};
 use workahead_study::protocol::{Before, Protocol, Start};
@@ -17,7 +15,6 @@ use workahead_workloads::client::{Moment, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError, Value};
 
 use super::database::{Database, ProcessScope, ServerConfiguration, holds, load};
-use crate::address::Place;
 use crate::attach::{Access, Software, Target, tunes};
 use crate::connector::Connector;
 use crate::fill::FillTimes;
@@ -48,7 +45,7 @@ impl Attached {
         let place = &target.address.place;
         let version = connection.version().map_err(failed)?;
         let version = format!("{product} {version}, which ran already at {place}");
-        let scope = scope(place);
+        let scope = target.process().map_or(ProcessScope::Unseen, ProcessScope::Process);
         Ok(Self { target, version, scope, unanswered: OnceCell::new() })
     }
 
@@ -184,15 +181,6 @@ impl Attached {
 fn mariadb_value(value: &str) -> String {
     let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
     if plain && !value.is_empty() { value.to_owned() } else { mariadb::literal(value) }
-}
-
-/// The process behind a socket, if visible: the credentials of a connection are those of the
-/// listening process (unix(7), SO_PEERCRED).
-fn scope(place: &Place) -> ProcessScope {
-    let Place::Socket(path) = place else { return ProcessScope::Unseen };
-    let pid = UnixStream::connect(path).ok().and_then(|stream| peer::of(&stream));
-    let seen = pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists());
-    seen.map_or(ProcessScope::Unseen, ProcessScope::Process)
 }
 
 impl Database for Attached {

@@ -19,10 +19,23 @@ const RESAMPLES: usize = 2000;
 /// Two samples have three resamples: no interval to speak of.
 const SAMPLES_MIN: usize = 3;
 
-/// The interval of a statistic; none from too few samples.
-pub(super) fn interval(
-    values: &[f64],
-    statistic: &dyn Fn(&[f64]) -> Option<f64>,
+/// The interval of a statistic of samples, which may be more than numbers: what belongs together is
+/// drawn together. None from fewer than three samples, or where a resample has no statistic.
+///
+/// ```
+/// use workahead_study::statistics::{CONFIDENCE, bootstrap_interval};
+/// let ratio = |pairs: &[(f64, f64)]| {
+///     let sums = pairs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+///     Some(sums.0 / sums.1)
+/// };
+/// let pairs = [(1.0, 2.0), (2.0, 4.1), (3.0, 5.9), (4.0, 8.0)];
+/// let interval = bootstrap_interval(&pairs, &ratio, CONFIDENCE, 1).unwrap();
+/// assert!(interval.includes(0.5) && interval.high - interval.low < 0.05);
+/// ```
+#[must_use]
+pub fn interval<T: Copy>(
+    values: &[T],
+    statistic: &dyn Fn(&[T]) -> Option<f64>,
     confidence: f64,
     seed: u64,
 ) -> Option<Interval> {
@@ -32,7 +45,7 @@ pub(super) fn interval(
     }
     let found = statistic(values)?;
     let mut draws = ChaCha8Rng::seed_from_u64(seed);
-    let mut resample = vec![0.0; n];
+    let mut resample = values.to_vec();
     let mut replicates = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         resample.fill_with(|| values[draws.random_range(0..n)]);
@@ -60,7 +73,7 @@ pub(super) fn interval(
 }
 
 /// A sixth of the skewness of the statistic, from leaving out each sample (formula 14.15).
-fn acceleration(values: &[f64], statistic: &dyn Fn(&[f64]) -> Option<f64>) -> Option<f64> {
+fn acceleration<T: Copy>(values: &[T], statistic: &dyn Fn(&[T]) -> Option<f64>) -> Option<f64> {
     let without = |left_out: usize| {
         let mut rest = values.to_vec();
         rest.swap_remove(left_out);
