@@ -301,7 +301,11 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     pub fn reserve(&mut self, more: usize) {
         let needed = self.len().checked_add(more).expect("capacity overflow");
         if needed > self.capacity() {
-            let capacity = needed.max(self.capacity().saturating_mul(2)).max(8);
+            // After many removals as large as before, where that leaves room for as many again.
+            let before = self.table.limit_at_first();
+            let is_large_enough = needed <= before / 4 * 3;
+            let larger = before.saturating_mul(if is_large_enough { 1 } else { 2 });
+            let capacity = needed.max(larger).max(8);
             let mut larger = Table::with_capacity(capacity, self.pages);
             self.table.move_to(&mut larger, |key| self.hasher.hash_one(key));
             self.table = larger;

@@ -3,13 +3,16 @@
 //! ```text
 //!  bucket   [t t t t t t t o | entry | entry | entry …]     a line, a pair, or those of 7 entries
 //!            7 tags: 0 is a free slot, else 0x80 and 7 bits of the hash
-//!            o: keys that had to go further, at most 255 (then it stays)
+//!            o: a bit for each eighth of the hashes of which a key had to go further
 //!  bucket of a key = high bits of its hash × buckets; when it is full, one some way on
 //! ```
 //!
-//! The tags and overflow counts are those of Facebook's F14 (Bronson and Shi, 2019); that a
-//! look-up is one place, and that buckets are in the order of hashes, whatever their number, is
-//! from the join's table. So a table grows from its first bucket to its last, side by side.
+//! The tags are those of Facebook's F14 (Bronson and Shi, 2019). Its overflow counts sent every
+//! eighth look-up that misses to a second line; the bits of Boost's `unordered_flat_map` (López
+//! Muñoz, 2022) send one in sixty there. A removal can't take them back: as there, it takes room
+//! instead, so that a table from which many entries were removed is made anew. That a look-up is
+//! one place, and that buckets are in the order of hashes, whatever their number, is from the
+//! join's table. So a table grows from its first bucket to its last, side by side.
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
@@ -30,9 +33,8 @@ const TAGS_MAX: usize = 7;
 const LOW: u64 = 0x0001_0101_0101_0101;
 /// The highest bit of every tag: the slot is taken.
 const HIGH: u64 = LOW << 7;
-/// The position of the overflow count.
+/// The position of the overflow bits.
 const OVERFLOW_SHIFT: u32 = 56;
-const OVERFLOW_MOST: u64 = u8::MAX as u64;
 /// Bytes of an entry that are requested: its key, or what compares most often.
 const ASKED_BYTES_MAX: usize = 256;
 /// Full buckets after which a key is put into the next one that is not.
@@ -114,11 +116,8 @@ pub(crate) enum Step<'t, K, V> {
 /// A slot that holds an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
-    home: usize,
     bucket: usize,
     slot: usize,
-    /// Buckets passed between the two.
-    passed: u32,
 }
 
 #[repr(align(64))]
@@ -132,7 +131,7 @@ pub(crate) struct Table<K, V> {
     /// At least one.
     buckets: usize,
     len: usize,
-    /// Entries before it grows.
+    /// Entries before it is made anew: fewer than at first if some were removed.
     limit: usize,
     /// Most buckets that a key was ever put past its own.
     reach: u32,
@@ -186,6 +185,14 @@ impl<K, V> Table<K, V> {
         self.limit
     }
 
+    /// Entries for which there would be room if none had ever been removed.
+    pub(crate) fn limit_at_first(&self) -> usize {
+        match self.memory {
+            Some(_) => self.buckets.saturating_mul(Shape::<K, V>::FULL_16) / 16,
+            None => 0,
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.memory.as_ref().map_or(0, memory::Memory::bytes)
     }
@@ -201,6 +208,12 @@ impl<K, V> Table<K, V> {
     #[inline(always)]
     fn tag(spread: u64) -> u8 {
         (spread >> 24) as u8 | 0x80
+    }
+
+    /// The bit that a key of a tag leaves where it does not find room.
+    #[inline(always)]
+    fn overflow(tag: u8) -> u64 {
+        1 << (OVERFLOW_SHIFT + u32::from(tag & 7))
     }
 
     #[inline(always)]
@@ -298,7 +311,7 @@ impl<K, V> Table<K, V> {
                 return Step::Found(entry, slot);
             }
         }
-        if word >> OVERFLOW_SHIFT == 0 || at.passed >= self.reach {
+        if word & Self::overflow(at.tag) == 0 || at.passed >= self.reach {
             return Step::Missing;
         }
         at.bucket = self.next(at.bucket, self.jump(at.tag, at.passed));
@@ -309,11 +322,10 @@ impl<K, V> Table<K, V> {
     /// The slot of a key.
     pub(crate) fn find(&self, hash: u64, mut is_key: impl FnMut(&K) -> bool) -> Option<Slot> {
         let (mut at, _) = self.start(hash);
-        let home = at.bucket;
         loop {
             match self.step(&mut at, &mut workahead_walks::Direct, &mut is_key) {
                 Step::Found(_, slot) => {
-                    return Some(Slot { home, bucket: at.bucket, slot, passed: at.passed });
+                    return Some(Slot { bucket: at.bucket, slot });
                 }
                 Step::Missing => return None,
                 Step::Next(_) => {}
@@ -335,9 +347,8 @@ impl<K, V> Table<K, V> {
     pub(crate) fn add(&mut self, hash: u64, entry: (K, V)) -> Slot {
         assert!(self.len < self.limit, "the table grows before it is full");
         let spread = Self::spread(hash);
-        let home = self.home(spread);
         let tag = Self::tag(spread);
-        let mut bucket = home;
+        let mut bucket = self.home(spread);
         let mut passed = 0_u32;
         let free = loop {
             let word = u64::from_le(*self.word(bucket));
@@ -345,9 +356,7 @@ impl<K, V> Table<K, V> {
             if free != 0 {
                 break free;
             }
-            if word >> OVERFLOW_SHIFT < OVERFLOW_MOST {
-                *self.word_mut(bucket) = (word + (1 << OVERFLOW_SHIFT)).to_le();
-            }
+            *self.word_mut(bucket) = (word | Self::overflow(tag)).to_le();
             bucket = self.next(bucket, self.jump(tag, passed));
             passed += 1;
         };
@@ -359,29 +368,22 @@ impl<K, V> Table<K, V> {
         *self.word_mut(bucket) = word.to_le();
         self.len += 1;
         self.reach = self.reach.max(passed);
-        Slot { home, bucket, slot, passed }
+        Slot { bucket, slot }
     }
 
-    /// Takes an entry out.
+    /// Takes an entry out. The bits of the buckets that it passed stay, for those of others: from a
+    /// bucket that has some, a removal takes room, too.
     pub(crate) fn remove(&mut self, slot: Slot) -> (K, V) {
-        let Slot { home, bucket, slot, passed } = slot;
+        let Slot { bucket, slot } = slot;
         let word = u64::from_le(*self.word(bucket));
-        let tag = (word >> (8 * slot)) as u8;
-        assert!(tag & 0x80 != 0, "an entry is taken out once");
+        assert!(word >> (8 * slot) & 0x80 != 0, "an entry is taken out once");
         *self.word_mut(bucket) = (word & !(0xff << (8 * slot))).to_le();
         self.len -= 1;
-        // SAFETY: the slot was taken, and is free from now on: the entry is moved out once.
-        let entry = unsafe { self.entry(bucket, slot).read() };
-        // The buckets on its way have one key less that went further.
-        let mut before = home;
-        for passed in 0..passed {
-            let word = u64::from_le(*self.word(before));
-            if word >> OVERFLOW_SHIFT < OVERFLOW_MOST {
-                *self.word_mut(before) = (word - (1 << OVERFLOW_SHIFT)).to_le();
-            }
-            before = self.next(before, self.jump(tag, passed));
+        if word >> OVERFLOW_SHIFT != 0 {
+            self.limit -= 1;
         }
-        entry
+        // SAFETY: the slot was taken, and is free from now on: the entry is moved out once.
+        unsafe { self.entry(bucket, slot).read() }
     }
 
     /// Moves all entries to another table, which has room for them. Hashes are made while an entry
@@ -389,7 +391,7 @@ impl<K, V> Table<K, V> {
     pub(crate) fn move_to(&mut self, other: &mut Self, mut hash: impl FnMut(&K) -> u64) {
         for bucket in 0..self.buckets {
             while let Some(slot) = self.first_taken(bucket) {
-                let slot = Slot { home: bucket, bucket, slot, passed: 0 };
+                let slot = Slot { bucket, slot };
                 let hash = hash(&self.get(slot).0);
                 other.add(hash, self.remove(slot));
             }
@@ -405,7 +407,7 @@ impl<K, V> Table<K, V> {
     pub(crate) fn take(&mut self, bucket: &mut usize) -> Option<(K, V)> {
         while *bucket < self.buckets {
             if let Some(slot) = self.first_taken(*bucket) {
-                return Some(self.remove(Slot { home: *bucket, bucket: *bucket, slot, passed: 0 }));
+                return Some(self.remove(Slot { bucket: *bucket, slot }));
             }
             *bucket += 1;
         }
