@@ -15,6 +15,7 @@ mod fuzz;
 mod guest;
 mod hook;
 mod ledger;
+mod libraries;
 mod newcomer;
 mod packages;
 mod pages;

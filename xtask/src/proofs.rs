@@ -14,7 +14,8 @@ use crate::test::Depth;
 use crate::workspace::{Workspace, answers};
 
 /// The packages that have unsafe leaves.
-const UNSAFE_PACKAGES: [&str; 4] = ["-p", "workahead-machine", "-p", "workahead-walks"];
+const UNSAFE_PACKAGES: [&str; 6] =
+    ["-p", "workahead-machine", "-p", "workahead-walks", "-p", "workahead-lookup"];
 
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const CASES_WHEN_SLOW: &str = "8";

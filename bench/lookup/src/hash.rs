@@ -4,12 +4,12 @@ use std::hash::BuildHasher;
 
 use hashbrown::{HashMap, HashTable};
 use serde_json::Value;
-use workahead_lookup::{FoldedState, HashIndex};
+use workahead_lookup::{FoldedState, HashIndex, TableLookup};
 
 use crate::keys::{Key, Keys, Probes};
 use crate::limit::{Lines, hint};
 use crate::timing::{Candidate, interleaved};
-use crate::{Settings, batches};
+use crate::{BATCH, Settings, batches};
 
 const SEED: u64 = 0x5EED;
 /// Keys hashed, and their lines hinted at, before the first is looked up: by hand.
@@ -49,6 +49,9 @@ pub fn look_ups<K: Key>(count: usize, settings: &Settings) -> Vec<Value> {
             Candidate::new("get, one by one", |round| {
                 sum(rounds[round].iter().map(|key| index.get(key)))
             }),
+            Candidate::new("get_many of hashbrown's table", |round| {
+                of_table(table, state, rounds[round])
+            }),
             Candidate::new("hashbrown, hints by hand", |round| {
                 by_hand(table, state, rounds[round])
             }),
@@ -77,6 +80,19 @@ pub fn look_ups<K: Key>(count: usize, settings: &Settings) -> Vec<Value> {
 
 fn sum<'v>(found: impl Iterator<Item = Option<&'v u64>>) -> u64 {
     found.flatten().map(|value| value + 1).sum()
+}
+
+/// The table stays hashbrown's; the batches are ours.
+fn of_table<K: Key>(table: &Table<K>, state: FoldedState, keys: &[K]) -> u64 {
+    let lookup = TableLookup::new(table);
+    let mut found = [None; BATCH];
+    let mut total = 0;
+    for keys in keys.chunks(BATCH) {
+        let found = &mut found[..keys.len()];
+        lookup.get_many(keys, |key| state.hash_one(key), |(there, _), key| there == key, found);
+        total += found.iter().flatten().map(|(_, value)| value + 1).sum::<u64>();
+    }
+    total
 }
 
 /// What a user of hashbrown can do: hash a block of keys, ask for the lines where the table most

@@ -12,7 +12,7 @@ use crate::counts::Counts;
 use crate::packages::Packages;
 use crate::stage::{Outcome, Stage, spelled};
 use crate::workspace::{Workspace, succeed};
-use crate::{deny, features, fuzz, guest, pages, proofs, python, setup, tidy};
+use crate::{deny, features, fuzz, guest, libraries, pages, proofs, python, setup, tidy};
 
 /// One line of `cargo xtask test --list`.
 pub(crate) struct Listed {
@@ -77,7 +77,7 @@ const USUAL: Depth = Depth::Usual;
 const ALL: Depth = Depth::All;
 
 /// In the order in which they are run: quick ones first, and the default build before the whole.
-pub(crate) const STAGES: [Listed; 20] = [
+pub(crate) const STAGES: [Listed; 21] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
         let depth = match context.options.takes_whole_build(context.packages) {
             true => context.options.depth.max(ALL),
@@ -101,6 +101,11 @@ pub(crate) const STAGES: [Listed; 20] = [
         Ok(vec![Stage::check("features", || features::run(context.workspace))])
     })
     .all(),
+    Listed::new(
+        "libraries",
+        "walks and lookup without std, on the oldest Rust, packed",
+        |context| libraries::stages(context.workspace),
+    ),
     Listed::new("xtask", "lints and tests of these tasks", tasks),
     Listed::new("clippy", "lints of the default build", |context| clippy(context, Build::Usual))
         .of_packages(),

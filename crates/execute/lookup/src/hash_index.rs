@@ -1,6 +1,7 @@
 //! A hash map whose look-ups come in batches.
 
 mod probe;
+mod rounds;
 mod table;
 
 #[cfg(test)]
@@ -14,7 +15,7 @@ use core::hash::{BuildHasher, Hash};
 use core::num::NonZero;
 
 use workahead_walks::memory::{Hint, ToL1};
-use workahead_walks::{Intent, Rows};
+use workahead_walks::{Intent, Rows, Sink};
 
 use crate::hasher::FoldedState;
 use crate::memory::Pages;
@@ -114,7 +115,8 @@ impl<K, V, S> HashIndex<K, V, S> {
     /// What drives its batches: what was set, or what its size calls for.
     #[must_use]
     pub fn technique(&self) -> Technique {
-        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes()))
+        let rounds = Technique::Rounds(rounds::BLOCK_MAX as u16);
+        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes(), rounds))
     }
 
     /// Drives batches by a technique, whatever the size; `None` leaves the choice to the index.
@@ -191,9 +193,21 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     {
         assert_eq!(keys.len(), values.len(), "a place for every key's value");
         for (keys, values) in runs(keys, values) {
-            let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
-            let mut rows = Rows::range(0..keys.len() as u32);
-            drive!(self.technique(), &mut walk, &mut rows, &mut Values(values));
+            self.drive(keys, &mut Values(values));
+        }
+    }
+
+    /// Looks keys of one drive up.
+    #[inline]
+    fn drive<'i, Q: Hash + Eq>(&'i self, keys: &[Q], sink: &mut impl Sink<Option<&'i V>>)
+    where
+        K: Borrow<Q>,
+    {
+        let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
+        let mut rows = Rows::range(0..keys.len() as u32);
+        match self.technique() {
+            Technique::Rounds(width) => walk.in_rounds(usize::from(width), sink),
+            other => drive!(other, &mut walk, &mut rows, sink),
         }
     }
 
@@ -228,9 +242,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     {
         assert_eq!(keys.len(), contained.len(), "a place for every key");
         for (keys, contained) in runs(keys, contained) {
-            let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
-            let mut rows = Rows::range(0..keys.len() as u32);
-            drive!(self.technique(), &mut walk, &mut rows, &mut Contained(contained));
+            self.drive(keys, &mut Contained(contained));
         }
     }
 
@@ -301,7 +313,11 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     pub fn reserve(&mut self, more: usize) {
         let needed = self.len().checked_add(more).expect("capacity overflow");
         if needed > self.capacity() {
-            let capacity = needed.max(self.capacity().saturating_mul(2)).max(8);
+            // After many removals as large as before, where that leaves room for as many again.
+            let before = self.table.limit_at_first();
+            let is_large_enough = needed <= before / 4 * 3;
+            let larger = before.saturating_mul(if is_large_enough { 1 } else { 2 });
+            let capacity = needed.max(larger).max(8);
             let mut larger = Table::with_capacity(capacity, self.pages);
             self.table.move_to(&mut larger, |key| self.hasher.hash_one(key));
             self.table = larger;

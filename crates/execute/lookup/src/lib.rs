@@ -18,6 +18,7 @@
 //! | [`HashIndex`] | as any hash table | mostly one line a key (entries up to 18 bytes) |
 //! | [`OrderedIndex`] | a CSB+-tree: ranges, too | the lower levels' lines; upper levels are in cache |
 //!
+//! The feature `hashbrown` adds `TableLookup`: batches for those who keep their own table.
 //! Without the feature `std` the crate is `no_std` and needs `alloc`: no seeds from the system, no
 //! huge pages, no threads.
 
@@ -26,12 +27,16 @@
 extern crate alloc;
 
 pub mod hash_index;
+#[cfg(feature = "hashbrown")]
+mod hashbrown_table;
 mod hasher;
 mod memory;
 pub mod ordered_index;
 mod technique;
 
 pub use hash_index::HashIndex;
+#[cfg(feature = "hashbrown")]
+pub use hashbrown_table::TableLookup;
 pub use hasher::{FoldedHasher, FoldedState};
 pub use memory::Pages;
 pub use ordered_index::OrderedIndex;

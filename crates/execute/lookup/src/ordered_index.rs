@@ -105,7 +105,7 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
     /// What drives its batches: what was set, or what its size calls for.
     #[must_use]
     pub fn technique(&self) -> Technique {
-        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes()))
+        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes(), Technique::Lanes(32)))
     }
 
     /// Drives batches by a technique, whatever the size; `None` leaves the choice to the index.

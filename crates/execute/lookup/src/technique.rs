@@ -21,7 +21,8 @@ pub enum Technique {
     /// One step of each of this many keys, finished ones replaced at once (asynchronous memory
     /// access chaining; Kocberber et al., VLDB 2015): for chains and trees.
     Lanes(u16),
-    /// This many keys step by step, finished ones left out: for look-ups of one or two lines.
+    /// This many keys step by step, finished ones left out: for look-ups of one or two lines. A
+    /// hash index takes at most 128.
     Rounds(u16),
 }
 
@@ -30,10 +31,11 @@ pub enum Technique {
 const IN_CACHE_BYTES: usize = 1 << 20;
 
 impl Technique {
-    /// The rule for a table of this size. Lanes also where most look-ups read one line: the others
-    /// are not waited for, which with memory as far away as 180 ns costs more than the lanes do.
-    pub(crate) const fn chosen(bytes: usize) -> Self {
-        if bytes <= IN_CACHE_BYTES { Self::InTurn } else { Self::Lanes(32) }
+    /// The rule for a table of this size, and what serves a larger one best. That is never a
+    /// distance, even where most look-ups read one line: the others are waited for, which with
+    /// memory as far away as 180 ns costs more than all else.
+    pub(crate) const fn chosen(bytes: usize, beyond_caches: Self) -> Self {
+        if bytes <= IN_CACHE_BYTES { Self::InTurn } else { beyond_caches }
     }
 }
 

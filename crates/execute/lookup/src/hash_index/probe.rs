@@ -17,8 +17,8 @@ pub(super) struct Probe<'i, 'k, K, V, S, Q> {
 /// A look-up under way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    at: Position,
-    row: Row,
+    pub(super) at: Position,
+    pub(super) row: Row,
 }
 
 impl<'i, K, V, S, Q> Walk for Probe<'i, '_, K, V, S, Q>

@@ -235,3 +235,22 @@ fn threads_find_what_one_does() {
     }
     index.get_many_parallel::<u32>(&[], &mut [], std::num::NonZero::<usize>::MIN);
 }
+
+#[test]
+fn a_table_whose_entries_come_and_go_stays_as_large_as_it_is() {
+    let most = if cfg!(miri) { 30 } else { 3000 };
+    let mut index = HashIndex::with_options(2 * most, FoldedState::with_seed(9), Pages::Usual);
+    let bytes = index.bytes();
+    for key in 0..20 * most {
+        index.insert(key, key);
+        if let Some(old) = key.checked_sub(most) {
+            assert_eq!(index.remove(&old), Some(old));
+            assert_eq!(index.get(&old), None);
+        }
+        assert!(index.len() <= index.capacity());
+    }
+    assert_eq!((index.len(), index.bytes()), (most, bytes));
+    for key in 19 * most..20 * most {
+        assert_eq!(index.get(&key), Some(&key));
+    }
+}

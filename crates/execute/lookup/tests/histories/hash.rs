@@ -1,0 +1,117 @@
+//! Histories of a hash index.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::num::NonZero;
+
+use workahead_lookup::{FoldedHasher, FoldedState, HashIndex, Pages};
+use workahead_walks::random::Random;
+
+use super::{Key, batch, domain, histories, technique};
+
+/// A hash function some of whose bits are always zero: buckets and tags collide.
+#[derive(Clone)]
+struct Masked(FoldedState, u64);
+
+struct MaskedHasher(FoldedHasher, u64);
+
+impl BuildHasher for Masked {
+    type Hasher = MaskedHasher;
+    fn build_hasher(&self) -> MaskedHasher {
+        MaskedHasher(self.0.build_hasher(), self.1)
+    }
+}
+
+impl Hasher for MaskedHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+    fn finish(&self) -> u64 {
+        self.0.finish() & self.1
+    }
+}
+
+fn history<K: Key>(random: &mut Random) {
+    let domain = domain(random);
+    let mask = [u64::MAX, u64::MAX << 40, 0xffff, 0x7][random.below(4) as usize];
+    let hasher = Masked(FoldedState::with_seed(random.number()), mask);
+    let room = if random.below(2) == 0 { 0 } else { random.below(domain) as usize };
+    let mut index = HashIndex::with_options(room, hasher, Pages::Usual);
+    let mut map = HashMap::new();
+    // All keys with few hashes are one long search: fewer of them.
+    let steps = if mask == 7 { 150 } else { 1200 };
+    let domain = if mask == 7 { domain.min(200) } else { domain };
+    for _ in 0..steps {
+        let key = K::of(random.below(domain));
+        let value = random.number();
+        match random.below(16) {
+            0..=3 => assert_eq!(index.insert(key.clone(), value), map.insert(key, value)),
+            4..=7 => assert_eq!(index.remove(&key), map.remove(&key)),
+            8 => {
+                let found = *index.get_or_insert_with(key.clone(), || value);
+                assert_eq!(found, *map.entry(key).or_insert(value));
+            }
+            9 => {
+                let (found, expected) = (index.get_mut(&key), map.get_mut(&key));
+                assert_eq!(found, expected);
+                found.into_iter().chain(expected).for_each(|there| *there = value);
+            }
+            10 => {
+                let entries = batch::<K>(random, domain).into_iter().map(|key| (key, value ^ 1));
+                let entries: Vec<(K, u64)> = entries.collect();
+                index.insert_many(entries.iter().cloned());
+                map.extend(entries);
+            }
+            11 if value.is_multiple_of(16) => {
+                index.clear();
+                map.clear();
+            }
+            11 => index.reserve(random.below(domain) as usize),
+            12 if value.is_multiple_of(8) => compare_all(&index, &map),
+            _ => compare_batch(&mut index, &map, domain, random),
+        }
+        assert_eq!(index.len(), map.len());
+        assert!(index.len() <= index.capacity());
+    }
+    compare_all(&index, &map);
+    assert_eq!(index.into_iter().collect::<HashMap<K, u64>>(), map);
+}
+
+fn compare_batch<K: Key>(
+    index: &mut HashIndex<K, u64, Masked>,
+    map: &HashMap<K, u64>,
+    domain: u32,
+    random: &mut Random,
+) {
+    let keys: Vec<K> = batch(random, domain);
+    let expected: Vec<Option<&u64>> = keys.iter().map(|key| map.get(key)).collect();
+    index.set_technique(technique(random));
+    let mut found = vec![Some(&7); keys.len()];
+    index.get_many(&keys, &mut found);
+    assert_eq!(found, expected, "{:?}", index.technique());
+    let mut contained = vec![random.below(2) == 0; keys.len()];
+    index.contains_many(&keys, &mut contained);
+    assert!(contained.iter().eq(expected.iter().map(Option::is_some).collect::<Vec<_>>().iter()));
+    if random.below(20) == 0 {
+        let threads = NonZero::new(1 + random.below(3) as usize).expect("at least one");
+        let mut found = vec![Some(&7); keys.len()];
+        index.get_many_parallel(&keys, &mut found, threads);
+        assert_eq!(found, expected, "{threads} threads");
+    }
+}
+
+fn compare_all<K: Key>(index: &HashIndex<K, u64, Masked>, map: &HashMap<K, u64>) {
+    assert_eq!(index.iter().count(), map.len());
+    index.iter().for_each(|(key, value)| assert_eq!(map.get(key), Some(value)));
+    map.iter().for_each(|(key, value)| assert_eq!(index.get(key), Some(value)));
+}
+
+#[test]
+fn a_hash_index_is_a_hash_map() {
+    histories(|random| match random.below(4) {
+        0 => history::<u32>(random),
+        1 => history::<u64>(random),
+        2 => history::<[u8; 12]>(random),
+        _ => history::<String>(random),
+    });
+}
