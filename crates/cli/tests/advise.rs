@@ -197,7 +197,8 @@ fn joins_of_statements_are_run_once_more_for_their_plans() {
     let (place, data) = (Place::new(), server_directory());
     let home = data.path().to_str().unwrap();
     let join = "select count(*) from generate_series(1, 50000) a left join \
-                generate_series(1, 50000) b on md5(a::text) = md5(b::text); insert into t values (1)";
+                generate_series(1, 50000) b on md5(a::text) = md5(b::text); \
+                insert into t values (1)";
     let asked = ["advise", "joins", "--sql", join, "--data-dir", home, "--out", "out"];
     let ran = place.run(&asked);
     let said = text(&ran.stdout);

@@ -296,14 +296,21 @@ impl JoinsAnswer {
 }
 
 impl JoinAnswer {
-    /// By its operator and the keys, which stand first or second in every engine's conditions.
-    fn named(&self) -> String {
+    /// Its operator and its keys.
+    #[must_use]
+    pub fn name(&self) -> String {
         let (operator, conditions) = self.join.split_once(" [").unwrap_or((&self.join, ""));
         let is_key = |part: &&str| part.contains(" = ") || part.starts_with("on:");
         let keys = conditions.trim_end_matches(']').split("; ").find(is_key);
-        let keys = keys.map(|keys| format!(" [{keys}]")).unwrap_or_default();
+        // `Hash Cond: (a = b)`, `Conditions: a = b`, `on: [(a, b)]`
+        let keys = keys.map(|keys| keys.split_once(": ").map_or(keys, |(_, keys)| keys));
+        let keys = keys.map(|keys| keys.trim_matches(['(', ')', '[', ']']));
+        keys.map_or_else(|| operator.to_owned(), |keys| format!("{operator} [{keys}]"))
+    }
+
+    fn named(&self) -> String {
         let statement: String = self.statement.chars().take(STATEMENT_LENGTH).collect();
-        format!("{operator}{keys} ({statement})")
+        format!("{} ({statement})", self.name())
     }
 }
 

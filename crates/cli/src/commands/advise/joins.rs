@@ -29,7 +29,7 @@ const SHOWN: usize = 12;
 /// A plan's text, as a result keeps it.
 const PLAN_BYTES_MAX: u64 = 4 << 20;
 /// Characters of a statement or a join in a table.
-const LENGTH_MAX: usize = 48;
+const LENGTH_MAX: usize = 40;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -230,7 +230,7 @@ fn row(join: &JoinAnswer) -> [String; 6] {
     };
     [
         shortened(&join.statement),
-        shortened(&join.join),
+        shortened(&join.name()),
         bytes,
         summary::significant(join.lines),
         join.time_ms.map(summary::significant).unwrap_or_default(),

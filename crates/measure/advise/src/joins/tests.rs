@@ -75,7 +75,7 @@ fn a_table_beyond_the_caches_is_waited_for() {
     assert_eq!(
         answer.sentence,
         "Joins wait for memory for up to 19 % of the statement's time: working ahead would save at \
-         most 189 ms of 1.00 s, 189 ms of it in Hash Join [Hash Cond: (a.x = b.x)] (Q3)."
+         most 189 ms of 1.00 s, 189 ms of it in Hash Join [a.x = b.x] (Q3)."
     );
     assert!(answer.notes[0].starts_with("Modelled") && answer.notes[0].contains("Abacus"));
 }
