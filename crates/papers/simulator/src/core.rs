@@ -14,6 +14,7 @@
 
 mod accesses;
 mod build;
+mod exposure;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -32,8 +33,10 @@ use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
-/// Times by 64-byte line, of announcements or accesses. A set of 8,192 references has more than any
-/// other schedule announces.
+use exposure::{Commits, Exposures};
+
+/// Times of announcements by 64-byte line. A set of 8,192 references has more than any other
+/// schedule announces.
 type Lines = LineHistory<{ 1 << 14 }>;
 
 /// Instances of a core's structure, one for each thread or one for all of them.
@@ -98,8 +101,12 @@ struct Cpu {
     /// Completion times of the stores in the buffer, oldest first.
     store_buffer: VecDeque<Ticks>,
     announced: Lines,
-    /// Lines accessed lately, for machine clears.
-    touched: Lines,
+    /// When all loads so far are done: none after them retires before.
+    retired: Ticks,
+    /// Lines of its loads, for machine clears.
+    exposures: Exposures,
+    /// Lines of its stores, for the same.
+    commits: Commits,
     space: u16,
     /// Whether it has a thread to run.
     busy: bool,
@@ -141,8 +148,8 @@ struct CoreParameters {
     stores: usize,
     stores_shared: bool,
     drops_hints: bool,
+    pause_drains: bool,
     clear: Ticks,
-    clear_window: Ticks,
     data_tlb_cost: Ticks,
     code_tlb_cost: Ticks,
     mispredict: Ticks,
@@ -225,7 +232,10 @@ impl Processor {
         match op {
             Op::Compute { uops } => drop(self.begin(cpu, uops)),
             Op::Load { address, bytes, after } => {
-                self.begin(cpu, 1).load(address, after);
+                let exposure = self.begin(cpu, 1).load(address, after);
+                if !self.cpus[cpu].alone {
+                    self.expose(cpu, address, exposure);
+                }
                 if self.is_longer(address, bytes) {
                     self.rest_of(address, bytes, |one, line| {
                         one.turn(cpu).load(line, Dependence::None);
@@ -255,6 +265,7 @@ impl Processor {
             Op::Pause { cycles } => {
                 self.begin(cpu, 1).pause(cycles);
             }
+            Op::Idle { cycles } => self.turn(cpu).idle(cycles),
             Op::System(_) => {}
         }
     }
@@ -290,14 +301,16 @@ impl Processor {
     /// Writes to the line of an address.
     #[inline(always)]
     fn store(&mut self, at: usize, address: u64) {
+        let commit = self.turn(at).store(address);
+        if self.parameters.stores > 0 {
+            if self.parameters.stores_shared {
+                self.make_shared_store(at);
+            }
+            self.cpus[at].store_buffer.push_back(commit);
+        }
         if !self.cpus[at].alone {
-            self.clear_siblings(at, address);
+            self.overtake(at, address, commit);
         }
-        let Some(ready) = self.turn(at).store(address) else { return };
-        if self.parameters.stores_shared {
-            self.make_shared_store(at);
-        }
-        self.cpus[at].store_buffer.push_back(ready);
     }
 
     /// Whether an access crosses a line boundary.

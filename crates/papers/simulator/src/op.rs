@@ -63,6 +63,11 @@ pub enum Op {
         /// Its cycles.
         cycles: u32,
     },
+    /// Nothing for a while, without an instruction: what has not begun, or is no thread.
+    Idle {
+        /// Its cycles.
+        cycles: u32,
+    },
     /// A system call. Only [run queues](crate::schedule) act on it.
     System(Call),
 }

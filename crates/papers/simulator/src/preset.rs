@@ -143,6 +143,9 @@ pub struct Core {
     /// Cycles of a PAUSE.
     #[serde(default)]
     pub pause: u32,
+    /// Whether a PAUSE begins when all loads before it are done.
+    #[serde(default)]
+    pub pause_drains: bool,
 }
 
 /// A cache.
@@ -256,14 +259,12 @@ pub struct Branches {
     pub targets_sharing: Sharing,
 }
 
-/// Memory-order machine clears (S4.15).
+/// Memory-order machine clears (S4.15): a store meets a load of a sibling that has not retired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clears {
     /// Cycles per clear, fixed (S4.31).
     pub cost: f64,
-    /// Cycles after a sibling's access in which a write of the line clears.
-    pub window: f64,
 }
 
 /// A prefetcher of ascending lines, into the cache farthest from the core.
@@ -339,7 +340,6 @@ impl Preset {
             ("memory.transfer", self.memory.transfer, (0.0, 1e5), "0 to 100000"),
             ("memory.message", self.memory.message, (0.0, 1e5), "0 to 100000"),
             ("clears.cost", self.clears.cost, (0.0, 1e5), "0 to 100000"),
-            ("clears.window", self.clears.window, (0.0, 1e6), "0 to 1000000"),
         ];
         for (what, value, bounds, range) in figures {
             self.within(what, value, allowed(bounds, range))?;

@@ -1,5 +1,6 @@
 //! Cost of each kind of operation.
 
+use super::exposure::Exposure;
 use super::{Cpu, CpuContext};
 use crate::branches::BranchSite;
 use crate::cache::State;
@@ -63,42 +64,41 @@ impl CpuContext<'_> {
         cpu.counts.computation += length;
     }
 
-    /// Reads from the line of an address.
+    /// Reads from the line of an address; returns how long it is exposed to stores of siblings.
     #[inline(always)]
-    pub(super) fn load(&mut self, address: u64, after: Dependence) {
+    pub(super) fn load(&mut self, address: u64, after: Dependence) -> Exposure {
         let cpu = &mut *self.cpu;
         cpu.counts.loads += 1;
         let known = match after {
             Dependence::None => 0,
             Dependence::Load => cpu.loaded,
-            Dependence::Announcement => cpu.announced.when(address).unwrap_or(cpu.loaded),
+            Dependence::Announcement => cpu.announced.last(address).unwrap_or(cpu.loaded),
         };
         let issued = cpu.now.max(known);
         let (ready, parts) = self.reach(AccessKind::Load, address, issued);
         let Self { cpu, parameters, .. } = self;
-        if !cpu.alone {
-            // Until it is done, the line may have been read too early.
-            cpu.touched.note(address, ready);
-        }
         cpu.loaded = ready;
+        cpu.retired = cpu.retired.max(ready);
+        let exposure = Exposure { from: issued, until: cpu.retired };
         if parameters.window == 0 {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + parameters.nearest {
             // Also a hit of the nearest cache whose address is not known yet.
             cpu.issue_load(ready, parts.most());
         }
+        exposure
     }
 
-    /// Writes to the line of an address. If a full store buffer is private, waits for room in it;
-    /// if shared, returns when this store leaves it.
+    /// Writes to the line of an address; returns when the store leaves its buffer, after those
+    /// before it and after every load before it. Waits for room in the buffer if it is private.
     #[inline(always)]
-    pub(super) fn store(&mut self, address: u64) -> Option<Ticks> {
+    pub(super) fn store(&mut self, address: u64) -> Ticks {
         self.cpu.counts.stores += 1;
         let (ready, parts) = self.reach(AccessKind::Store, address, self.cpu.now);
         let Self { cpu, parameters, .. } = self;
         if parameters.stores == 0 {
             cpu.wait_for(ready, &parts);
-            return None;
+            return ready;
         }
         while cpu.store_buffer.front().is_some_and(|done| *done <= cpu.now) {
             cpu.store_buffer.pop_front();
@@ -111,7 +111,7 @@ impl CpuContext<'_> {
         }
         // Stores finish in order.
         let before = cpu.store_buffer.back().copied().unwrap_or_default();
-        Some(ready.max(before))
+        ready.max(before).max(cpu.retired)
     }
 
     /// Cost of translating an address.
@@ -263,8 +263,19 @@ impl CpuContext<'_> {
         asked
     }
 
-    /// Waits, as a spin loop does.
+    /// Waits, as a spin loop does. Where the machine has the instruction, nothing that began before
+    /// it is in flight meanwhile: what threads share of the window and the fill buffers is all the
+    /// siblings'.
     pub(super) fn pause(&mut self, cycles: u32) {
+        if self.parameters.pause_drains {
+            self.cpu.wait_for_loads();
+        }
+        self.idle(cycles);
+    }
+
+    /// Executes nothing; loads in flight go on.
+    pub(super) fn idle(&mut self, cycles: u32) {
+        self.cpu.begun.get_or_insert(self.cpu.now);
         self.cpu.pay(Cause::Pause, Ticks::from(cycles) * CYCLE);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::exposure::{Commits, Exposures};
 use super::{Copies, Core, CoreParameters, Cpu, Lines, Processor};
 use crate::branches::Predictor;
 use crate::counts::Counts;
@@ -56,8 +57,8 @@ impl CoreParameters {
             window_shared: together(core.window, core.window_sharing, preset.threads),
             stores_shared: together(core.stores, core.stores_sharing, preset.threads),
             drops_hints: core.drops_hints,
+            pause_drains: core.pause_drains,
             clear: ticks(preset.clears.cost),
-            clear_window: ticks(preset.clears.window),
             data_tlb_cost: ticks(preset.tlb.data.cost),
             code_tlb_cost: ticks(preset.tlb.instructions.as_ref().map_or(0.0, |tlb| tlb.cost)),
             mispredict: ticks(preset.branches.as_ref().map_or(0.0, |all| all.mispredict)),
@@ -112,7 +113,9 @@ impl Cpu {
             room_to: u64::MAX,
             store_buffer: VecDeque::new(),
             announced: Lines::new(LINE_SHIFT),
-            touched: Lines::new(LINE_SHIFT),
+            retired: 0,
+            exposures: Exposures::new(LINE_SHIFT),
+            commits: Commits::new(LINE_SHIFT),
             space: 0,
             busy: true,
             alone: false,

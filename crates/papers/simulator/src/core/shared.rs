@@ -54,29 +54,9 @@ impl Processor {
         }
     }
 
-    /// A store to a line that siblings read a moment ago clears the core's pipeline, at a fixed
-    /// cost for all that touched it (S4.15, S4.31).
-    #[inline]
-    pub(super) fn clear_siblings(&mut self, at: usize, address: u64) {
-        let since = self.cpus[at].now.saturating_sub(self.parameters.clear_window);
-        let mut cleared = false;
-        for sibling in self.siblings(at) {
-            let cpu = &mut self.cpus[sibling];
-            if sibling != at && cpu.touched.when(address).is_some_and(|when| when >= since) {
-                cpu.pay(Cause::Clear, self.parameters.clear);
-                cleared = true;
-            }
-        }
-        if cleared {
-            let cpu = &mut self.cpus[at];
-            cpu.counts.clears += 1;
-            cpu.pay(Cause::Clear, self.parameters.clear);
-        }
-    }
-
     /// The logical CPUs of a CPU's core, including itself.
     #[inline(always)]
-    fn siblings(&self, at: usize) -> std::ops::Range<usize> {
+    pub(super) fn siblings(&self, at: usize) -> std::ops::Range<usize> {
         let (_, thread) = self.cpus[at].place;
         at - thread..at - thread + self.parameters.threads
     }

@@ -161,26 +161,6 @@ fn hints_bring_lines_unless_their_page_is_unknown() {
     assert_eq!(dropped - kept, 98.0 + 20.0);
 }
 
-/// A store to a line that the sibling has just read clears the pipeline, once for each of them.
-#[test]
-fn stores_clear_siblings_that_read() {
-    let mut preset = small();
-    (preset.cores, preset.threads) = (1, 2);
-    let mut processor = Processor::new(&preset).unwrap();
-    processor.run(0, load(0));
-    processor.idle_until(1, processor.now(0));
-    processor.run(1, Op::Store { address: 0, bytes: 4 });
-    assert_eq!((processor.counts(1).clears, processor.counts(0).clears), (1, 0));
-    for cpu in 0..2 {
-        assert_eq!(processor.counts(cpu).stalled[Cause::Clear as usize] / 60, 200);
-    }
-    // Long after, or of another line, there is nothing to clear.
-    processor.idle_until(1, processor.now(1) + 60 * 10_000);
-    processor.run(1, Op::Store { address: 0, bytes: 4 });
-    processor.run(1, Op::Store { address: 4096, bytes: 4 });
-    assert_eq!(processor.counts(1).clears, 1);
-}
-
 /// Two threads that only compute have half of the front each.
 #[test]
 fn siblings_share_the_front() {

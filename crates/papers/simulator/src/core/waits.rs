@@ -80,11 +80,17 @@ impl Cpu {
         }
     }
 
-    /// Waits for everything in flight.
-    pub(super) fn drain(&mut self) {
+    /// Waits for all loads in flight.
+    pub(super) fn wait_for_loads(&mut self) {
         while let Some(load) = self.in_flight.pop_front() {
             self.lose_or_compute(load.cause, load.done.saturating_sub(self.now));
         }
+        self.room_to = u64::MAX;
+    }
+
+    /// Waits for everything in flight.
+    pub(super) fn drain(&mut self) {
+        self.wait_for_loads();
         if let Some(done) = self.store_buffer.back().copied() {
             self.lose(Cause::Stores, done.saturating_sub(self.now));
         }

@@ -28,7 +28,7 @@ fn pentium() -> Preset {
     preset.tlb.data.cost = 53.0;
     (preset.memory.latency, preset.memory.dirty_latency) = (298.0, 298.0);
     preset.memory.transfer = 40.0;
-    (preset.clears.cost, preset.clears.window) = (250.0, 100.0);
+    preset.clears.cost = 250.0;
     preset
 }
 
