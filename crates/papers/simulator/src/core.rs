@@ -15,6 +15,7 @@
 mod accesses;
 mod build;
 mod exposure;
+mod fetch;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
 use exposure::{Commits, Exposures};
+use fetch::CodeRange;
 
 /// Times of announcements by 64-byte line. A set of 8,192 references has more than any other
 /// schedule announces.
@@ -78,6 +80,8 @@ struct Core {
 struct LoadInFlight {
     /// Number of its operation.
     number: u64,
+    /// Its number among loads.
+    load: u64,
     done: Ticks,
     /// What it waits for; `None` for the nearest cache.
     cause: Option<Cause>,
@@ -98,6 +102,8 @@ struct Cpu {
     in_flight: VecDeque<LoadInFlight>,
     /// Number of the operation that can't begin before the oldest of them is done.
     room_to: u64,
+    /// Number of the load that can't.
+    load_room_to: u64,
     /// Completion times of the stores in the buffer, oldest first.
     store_buffer: VecDeque<Ticks>,
     announced: Lines,
@@ -112,8 +118,9 @@ struct Cpu {
     busy: bool,
     /// Whether no sibling is busy.
     alone: bool,
-    /// Its share of the window, and of the store buffer.
+    /// Its share of the window, of the load buffer, and of the store buffer.
     window: u64,
+    loads: u64,
     stores: usize,
     counts: Counts,
 }
@@ -139,12 +146,19 @@ struct CoreParameters {
     nearest_code: Ticks,
     line: u64,
     code_line: u64,
+    /// Micro-operations of a line of the nearest cache for code; 0 where it holds bytes.
+    code_uops: u64,
+    /// Whether only misses of that cache are translated.
+    code_tlb_on_misses: bool,
     /// Caches between a core and memory, for data.
     depth: usize,
     /// Of a core; a thread may have a share of it.
     window: u64,
     /// Whether the threads of a core share one window.
     window_shared: bool,
+    /// Of a core; a thread may have a share of it.
+    loads: u64,
+    loads_shared: bool,
     stores: usize,
     stores_shared: bool,
     drops_hints: bool,
@@ -210,6 +224,11 @@ impl Processor {
         for cpu in cpus {
             cpu.alone = busy == 1;
             cpu.window = u64::from(core.window / core.window_sharing.parts(part_of));
+            // A buffer without entries in its description has as many as the window.
+            cpu.loads = match core.loads {
+                0 => u64::MAX,
+                loads => u64::from(loads / core.loads_sharing.parts(part_of)),
+            };
             cpu.stores = (core.stores / core.stores_sharing.parts(part_of)) as usize;
         }
     }
@@ -232,6 +251,9 @@ impl Processor {
         match op {
             Op::Compute { uops } => drop(self.begin(cpu, uops)),
             Op::Load { address, bytes, after } => {
+                if self.parameters.loads_shared {
+                    self.make_shared_load_room(cpu);
+                }
                 let exposure = self.begin(cpu, 1).load(address, after);
                 if !self.cpus[cpu].alone {
                     self.expose(cpu, address, exposure);
@@ -261,7 +283,9 @@ impl Processor {
                 let site = BranchSite { address: at, backward: back };
                 self.begin(cpu, 1).branch(site, taken);
             }
-            Op::Fetch { address, bytes } => self.turn(cpu).fetch(address, bytes),
+            Op::Fetch { address, bytes, density } => {
+                self.turn(cpu).fetch(CodeRange { address, bytes, density });
+            }
             Op::Pause { cycles } => {
                 self.begin(cpu, 1).pause(cycles);
             }

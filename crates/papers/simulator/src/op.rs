@@ -57,6 +57,8 @@ pub enum Op {
         address: u64,
         /// Bytes.
         bytes: u16,
+        /// Micro-operations of 1,024 bytes of this code, for caches that count these.
+        density: u16,
     },
     /// A PAUSE instruction.
     Pause {

@@ -118,6 +118,10 @@ pub struct Core {
     /// Micro-operations in flight at most; 0 waits for every access, which is a machine without
     /// overlap.
     pub window: u32,
+    /// Entries of the load buffer, which a load has until it retires; 0 where only the window
+    /// limits them.
+    #[serde(default)]
+    pub loads: u32,
     /// Entries of the store buffer.
     pub stores: u32,
     /// Outstanding line fills.
@@ -125,6 +129,9 @@ pub struct Core {
     /// Sharing of the window among threads.
     #[serde(default)]
     pub window_sharing: Sharing,
+    /// Sharing of the load buffer.
+    #[serde(default)]
+    pub loads_sharing: Sharing,
     /// Sharing of the store buffer.
     #[serde(default)]
     pub stores_sharing: Sharing,
@@ -162,6 +169,10 @@ pub struct CacheLevel {
     pub ways: u32,
     /// Bytes per line.
     pub line: u32,
+    /// Micro-operations of a line, however long their code is, in a cache of decoded
+    /// instructions; 0 where a line holds bytes. `bytes` and `line` then say how many lines it has.
+    #[serde(default)]
+    pub uops: u32,
     /// Cycles from a load to its use.
     pub latency: f64,
     /// Cores that share it.
@@ -195,6 +206,10 @@ pub struct Tlbs {
     /// For instructions; not modelled where absent.
     #[serde(default)]
     pub instructions: Option<TlbSizes>,
+    /// Whether instructions are translated only where they miss the nearest cache, which then
+    /// needs no address of memory.
+    #[serde(default)]
+    pub instructions_on_misses: bool,
     /// Whether they are flushed when another address space runs.
     #[serde(default = "yes")]
     pub flushed: bool,
@@ -330,6 +345,7 @@ impl Preset {
             ("page", self.page.into(), (512.0, 1e9), "512 to 1000000000"),
             ("core.width", core.width.into(), (1.0, 6.0), "1 to 6"),
             ("core.window", core.window.into(), (0.0, 4096.0), "0 to 4096"),
+            ("core.loads", core.loads.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
@@ -385,7 +401,14 @@ impl Preset {
             let what = format!("cache.{}.cores", level.name);
             self.within(&what, level.cores.into(), allowed((1.0, 64.0), "1 to 64"))?;
             let tagged = f64::from(u8::from(level.tagged));
-            let most = if level.holds == Contents::Instructions { 1.0 } else { 0.0 };
+            let is_code = level.holds == Contents::Instructions;
+            let most = if is_code { 1.0 } else { 0.0 };
+            let uops = format!("cache.{}.uops", level.name);
+            let (most_uops, range) = match is_code {
+                true => (64.0, "0 to 64"),
+                false => (0.0, "0 where the cache holds data"),
+            };
+            self.within(&uops, level.uops.into(), allowed((0.0, most_uops), range))?;
             let what_tagged = format!("cache.{}.tagged", level.name);
             let range = "true where the cache holds instructions only";
             self.within(&what_tagged, tagged, allowed((0.0, most), range))?;

@@ -27,7 +27,7 @@ fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
             1 | 2 => Op::Store { address, bytes },
             3 => Op::Announce { address, hint: draws.below(2) == 0 },
             4 => Op::Branch { at: address & !3, taken: draws.below(3) > 0, back: turn % 2 == 0 },
-            5 => Op::Fetch { address: address + (1 << 30), bytes },
+            5 => Op::Fetch { address: address + (1 << 30), bytes, density: 512 },
             6 if draws.below(8) == 0 => Op::Pause { cycles: 10 },
             7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: Dependence::None },
             _ => Op::Load { address, bytes, after },

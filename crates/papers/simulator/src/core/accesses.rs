@@ -69,6 +69,9 @@ impl CpuContext<'_> {
     pub(super) fn load(&mut self, address: u64, after: Dependence) -> Exposure {
         let cpu = &mut *self.cpu;
         cpu.counts.loads += 1;
+        if cpu.counts.loads >= cpu.load_room_to {
+            cpu.make_load_room();
+        }
         let known = match after {
             Dependence::None => 0,
             Dependence::Load => cpu.loaded,
@@ -178,7 +181,7 @@ impl CpuContext<'_> {
             // The line is there, but not writable.
             _ => issued,
         };
-        let request = Request { cpu: self.at, kind, address };
+        let request = Request::of(self.at, kind, address);
         let access = self.hierarchy.beyond(request, state, admitted);
         if access.depth > 0 {
             places.take(admitted, access.ready);
@@ -228,39 +231,6 @@ impl CpuContext<'_> {
             }
             cpu.pay(Cause::Branch, parameters.mispredict);
         }
-    }
-
-    /// Fetches instructions; the core waits for them. Lines of one range are requested together: a
-    /// trace line of 8 bytes is a small part of what the next cache sends.
-    pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
-        self.cpu.begun.get_or_insert(self.cpu.now);
-        let mut asked = self.cpu.now;
-        let line = self.parameters.code_line;
-        let mut next = address & !(line - 1);
-        while next < address + u64::from(bytes.max(1)) {
-            asked = self.fetch_line(next, asked);
-            next += line;
-        }
-    }
-
-    /// A line of a range that is requested at `asked` or once its page is translated; returns that
-    /// time.
-    fn fetch_line(&mut self, address: u64, mut asked: Ticks) -> Ticks {
-        let Self { cpu, core, parameters, hierarchy, .. } = self;
-        if let Some(tlb) = &mut core.code_tlb
-            && !tlb.of(cpu.place.1).touch(cpu.space, address)
-        {
-            cpu.counts.code_tlb_misses += 1;
-            cpu.pay(Cause::CodeTlb, parameters.code_tlb_cost);
-            asked += parameters.code_tlb_cost;
-        }
-        let access = hierarchy.access(self.at, AccessKind::Fetch, address, asked);
-        if access.depth > 0 {
-            // The latency of the nearest cache is part of the pipeline.
-            let waited = access.ready.saturating_sub(cpu.now + parameters.nearest_code);
-            cpu.pay(Cause::Code, waited);
-        }
-        asked
     }
 
     /// Waits, as a spin loop does. Where the machine has the instruction, nothing that began before

@@ -85,6 +85,23 @@ fn a_full_window_waits() {
     assert_eq!(unfinished(5, &last), 5.0);
 }
 
+/// A load buffer of 2 has no room for a third load until the first, with its translation, is done
+/// at 121; what is no load begins.
+#[test]
+fn a_full_load_buffer_waits() {
+    let unfinished = |loads, ops: &[Op]| {
+        let mut preset = small();
+        (preset.core.window, preset.core.loads) = (64, loads);
+        let mut processor = Processor::new(&preset).unwrap();
+        ops.iter().for_each(|op| processor.run(0, *op));
+        processor.counts(0).cycles()
+    };
+    let three = [load(0), load(4), load(8)];
+    assert_eq!([2, 3, 0].map(|loads| unfinished(loads, &three)), [121.0, 3.0, 3.0]);
+    let computing = [load(0), load(4), Op::Compute { uops: 9 }];
+    assert_eq!(unfinished(2, &computing), 11.0);
+}
+
 /// A chain of hits takes the latency of its hits, not the time to begin them.
 #[test]
 fn chains_of_hits_are_waited_for() {
@@ -227,9 +244,9 @@ fn instructions_are_waited_for() {
                 Some(crate::preset::TlbSizes { cost: 30.0, ..preset.tlb.data.clone() });
         },
         &[
-            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Fetch { address: FAR, bytes: 64, density: 512 },
             Op::Compute { uops: 4 },
-            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Fetch { address: FAR, bytes: 64, density: 512 },
             Op::Compute { uops: 4 },
         ],
     );

@@ -201,7 +201,7 @@ fn histories() {
 }
 
 fn fetch(address: u64) -> Op {
-    Op::Fetch { address, bytes: 4 }
+    Op::Fetch { address, bytes: 4, density: 512 }
 }
 
 /// Four translations of instructions: this thread's four pages, and as many of the sibling's.
