@@ -254,6 +254,20 @@ pub struct Memory {
     pub protocol: Protocol,
 }
 
+/// Bits of a branch's own history at most: sixteen counters of two bits are a word.
+pub(crate) const OWN_HISTORY_MAX: u32 = 4;
+
+/// Whose outcomes a branch is predicted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Histories {
+    /// Those of all branches of a thread.
+    #[default]
+    Global,
+    /// The branch's own (Yeh and Patt 1991), at most four bits, in its entry of the target buffer.
+    PerBranch,
+}
+
 /// Branch prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -264,11 +278,17 @@ pub struct Branches {
     pub ways: u32,
     /// Bits of history.
     pub history: u32,
+    /// Whose outcomes a history is of.
+    #[serde(default)]
+    pub histories: Histories,
     /// Cycles of a misprediction.
     pub mispredict: f64,
-    /// Sharing of histories.
+    /// Sharing of the counters that histories select.
     #[serde(default)]
     pub history_sharing: Sharing,
+    /// Whether a thread finds only entries that it trained itself; of global histories.
+    #[serde(default)]
+    pub history_tagged: bool,
     /// Sharing of targets.
     #[serde(default)]
     pub targets_sharing: Sharing,
@@ -384,7 +404,13 @@ impl Preset {
         }
         if let Some(branches) = &self.branches {
             let history = branches.history.into();
-            self.within("branches.history", history, allowed((1.0, 20.0), "1 to 20"))?;
+            let history_allowed = match branches.histories {
+                Histories::Global => allowed((1.0, 20.0), "1 to 20"),
+                Histories::PerBranch => {
+                    allowed((1.0, f64::from(OWN_HISTORY_MAX)), "1 to 4, of each branch")
+                }
+            };
+            self.within("branches.history", history, history_allowed)?;
             self.within(
                 "branches.mispredict",
                 branches.mispredict,

@@ -267,6 +267,8 @@ fn wrong_guesses_are_paid_for() {
                 mispredict: 15.0,
                 history_sharing: Sharing::Shared,
                 targets_sharing: Sharing::Shared,
+                histories: crate::preset::Histories::Global,
+                history_tagged: false,
             });
         },
         &[branch(true), branch(false)],

@@ -176,6 +176,8 @@ fn branches_of_walks_are_guessed() {
         mispredict: 20.0,
         history_sharing: Sharing::Shared,
         targets_sharing: Sharing::Shared,
+        histories: crate::preset::Histories::Global,
+        history_tagged: false,
     });
     let [even, drawn] = [&even, &drawn].map(|data| guessed(&preset, data));
     assert_eq!(even.branches, 4 * u64::from(ROWS));

@@ -175,6 +175,8 @@ fn branches() -> Branches {
         mispredict: 10.0,
         history_sharing: Sharing::Shared,
         targets_sharing: Sharing::Duplicated,
+        histories: crate::preset::Histories::Global,
+        history_tagged: false,
     }
 }
 
