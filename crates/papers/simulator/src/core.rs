@@ -14,6 +14,8 @@
 
 mod accesses;
 mod build;
+mod exposure;
+mod fetch;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -32,8 +34,11 @@ use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
-/// Times by 64-byte line, of announcements or accesses. A set of 8,192 references has more than any
-/// other schedule announces.
+use exposure::{Commits, Exposures};
+use fetch::CodeRange;
+
+/// Times of announcements by 64-byte line. A set of 8,192 references has more than any other
+/// schedule announces.
 type Lines = LineHistory<{ 1 << 14 }>;
 
 /// Instances of a core's structure, one for each thread or one for all of them.
@@ -75,6 +80,8 @@ struct Core {
 struct LoadInFlight {
     /// Number of its operation.
     number: u64,
+    /// Its number among loads.
+    load: u64,
     done: Ticks,
     /// What it waits for; `None` for the nearest cache.
     cause: Option<Cause>,
@@ -95,18 +102,25 @@ struct Cpu {
     in_flight: VecDeque<LoadInFlight>,
     /// Number of the operation that can't begin before the oldest of them is done.
     room_to: u64,
+    /// Number of the load that can't.
+    load_room_to: u64,
     /// Completion times of the stores in the buffer, oldest first.
     store_buffer: VecDeque<Ticks>,
     announced: Lines,
-    /// Lines accessed lately, for machine clears.
-    touched: Lines,
+    /// When all loads so far are done: none after them retires before.
+    retired: Ticks,
+    /// Lines of its loads, for machine clears.
+    exposures: Exposures,
+    /// Lines of its stores, for the same.
+    commits: Commits,
     space: u16,
     /// Whether it has a thread to run.
     busy: bool,
     /// Whether no sibling is busy.
     alone: bool,
-    /// Its share of the window, and of the store buffer.
+    /// Its share of the window, of the load buffer, and of the store buffer.
     window: u64,
+    loads: u64,
     stores: usize,
     counts: Counts,
 }
@@ -132,17 +146,24 @@ struct CoreParameters {
     nearest_code: Ticks,
     line: u64,
     code_line: u64,
+    /// Micro-operations of a line of the nearest cache for code; 0 where it holds bytes.
+    code_uops: u64,
+    /// Whether only misses of that cache are translated.
+    code_tlb_on_misses: bool,
     /// Caches between a core and memory, for data.
     depth: usize,
     /// Of a core; a thread may have a share of it.
     window: u64,
     /// Whether the threads of a core share one window.
     window_shared: bool,
+    /// Of a core; a thread may have a share of it.
+    loads: u64,
+    loads_shared: bool,
     stores: usize,
     stores_shared: bool,
     drops_hints: bool,
+    pause_drains: bool,
     clear: Ticks,
-    clear_window: Ticks,
     data_tlb_cost: Ticks,
     code_tlb_cost: Ticks,
     mispredict: Ticks,
@@ -203,6 +224,11 @@ impl Processor {
         for cpu in cpus {
             cpu.alone = busy == 1;
             cpu.window = u64::from(core.window / core.window_sharing.parts(part_of));
+            // A buffer without entries in its description has as many as the window.
+            cpu.loads = match core.loads {
+                0 => u64::MAX,
+                loads => u64::from(loads / core.loads_sharing.parts(part_of)),
+            };
             cpu.stores = (core.stores / core.stores_sharing.parts(part_of)) as usize;
         }
     }
@@ -225,7 +251,13 @@ impl Processor {
         match op {
             Op::Compute { uops } => drop(self.begin(cpu, uops)),
             Op::Load { address, bytes, after } => {
-                self.begin(cpu, 1).load(address, after);
+                if self.parameters.loads_shared {
+                    self.make_shared_load_room(cpu);
+                }
+                let exposure = self.begin(cpu, 1).load(address, after);
+                if !self.cpus[cpu].alone {
+                    self.expose(cpu, address, exposure);
+                }
                 if self.is_longer(address, bytes) {
                     self.rest_of(address, bytes, |one, line| {
                         one.turn(cpu).load(line, Dependence::None);
@@ -251,10 +283,13 @@ impl Processor {
                 let site = BranchSite { address: at, backward: back };
                 self.begin(cpu, 1).branch(site, taken);
             }
-            Op::Fetch { address, bytes } => self.turn(cpu).fetch(address, bytes),
+            Op::Fetch { address, bytes, density } => {
+                self.turn(cpu).fetch(CodeRange { address, bytes, density });
+            }
             Op::Pause { cycles } => {
                 self.begin(cpu, 1).pause(cycles);
             }
+            Op::Idle { cycles } => self.turn(cpu).idle(cycles),
             Op::System(_) => {}
         }
     }
@@ -290,14 +325,16 @@ impl Processor {
     /// Writes to the line of an address.
     #[inline(always)]
     fn store(&mut self, at: usize, address: u64) {
+        let commit = self.turn(at).store(address);
+        if self.parameters.stores > 0 {
+            if self.parameters.stores_shared {
+                self.make_shared_store(at);
+            }
+            self.cpus[at].store_buffer.push_back(commit);
+        }
         if !self.cpus[at].alone {
-            self.clear_siblings(at, address);
+            self.overtake(at, address, commit);
         }
-        let Some(ready) = self.turn(at).store(address) else { return };
-        if self.parameters.stores_shared {
-            self.make_shared_store(at);
-        }
-        self.cpus[at].store_buffer.push_back(ready);
     }
 
     /// Whether an access crosses a line boundary.

@@ -82,6 +82,9 @@ struct Unit<D> {
     cache: Cache<D>,
     latency: Ticks,
     inclusive: bool,
+    /// Whether its lines are numbered by micro-operations, not by addresses: no snoop and no
+    /// recall finds them.
+    decoded: bool,
     /// Threads whose lines are tagged separately; 1 where they are not.
     tags: u64,
     /// Caches of which this one is on the path to memory, nearest to a CPU first.
@@ -171,7 +174,7 @@ impl<D: Copy + Default> Hierarchy<D> {
     pub fn access(&mut self, cpu: usize, kind: AccessKind, address: u64, now: Ticks) -> Access {
         match self.near(cpu, kind, address, now) {
             Ok(ready) => Access { ready, depth: 0, dirty: false },
-            Err(state) => self.beyond(Request { cpu, kind, address }, state, now),
+            Err(state) => self.beyond(Request::of(cpu, kind, address), state, now),
         }
     }
 
@@ -204,7 +207,7 @@ impl<D: Copy + Default> Hierarchy<D> {
 
     /// An access that misses the nearest cache.
     pub(crate) fn beyond(&mut self, request: Request, state: State, now: Ticks) -> Access {
-        let Request { cpu, kind, address } = request;
+        let Request { cpu, kind, address, .. } = request;
         if state != State::Invalid {
             let ready = self.own(cpu, address, now);
             self.found[cpu].at[kind as usize][0] += 1;
@@ -294,7 +297,7 @@ impl<D: Copy + Default> Hierarchy<D> {
             let cache = &self.units[*cache as usize].cache;
             cache.peek(cache.line_of(address)).is_owned()
         });
-        let request = Request { cpu, kind: AccessKind::Store, address };
+        let request = Request::of(cpu, AccessKind::Store, address);
         let depth = owned.unwrap_or(caches.len());
         let ready = if depth == 0 {
             now

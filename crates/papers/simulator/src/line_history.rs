@@ -1,4 +1,4 @@
-//! The time of the last event at each line: a direct-mapped table that forgets instead of growing.
+//! What happened last at each line: a direct-mapped table that forgets instead of growing.
 
 use crate::ticks::Ticks;
 
@@ -9,39 +9,40 @@ pub(crate) const fn fibonacci_hash(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Times by line; of two that share one of `PLACES` slots, a power of two, the newer.
+/// Events by line, of which the time is enough for most; of two lines that share one of `PLACES`
+/// slots, a power of two, the newer.
 #[derive(Debug, Clone)]
-pub(crate) struct LineHistory<const PLACES: usize> {
-    lines: Box<[(u64, Ticks)]>,
+pub(crate) struct LineHistory<const PLACES: usize, E = Ticks> {
+    lines: Box<[(u64, E)]>,
     line_shift: u32,
     /// Nothing was recorded yet: the table need not be read.
     is_empty: bool,
 }
 
-impl<const PLACES: usize> LineHistory<PLACES> {
+impl<const PLACES: usize, E: Copy + Default> LineHistory<PLACES, E> {
     /// An empty history, of lines of `1 << line_shift` bytes.
     pub(crate) fn new(line_shift: u32) -> Self {
         const { assert!(PLACES.is_power_of_two()) };
-        Self { lines: vec![(u64::MAX, 0); PLACES].into(), line_shift, is_empty: true }
+        Self { lines: vec![(u64::MAX, E::default()); PLACES].into(), line_shift, is_empty: true }
     }
 
     /// Records an event for all addresses of a line.
     #[inline(always)]
-    pub(crate) fn note(&mut self, address: u64, when: Ticks) {
+    pub(crate) fn note(&mut self, address: u64, event: E) {
         let line = address >> self.line_shift;
-        self.lines[Self::place(line)] = (line, when);
+        self.lines[Self::place(line)] = (line, event);
         self.is_empty = false;
     }
 
-    /// The time of the last event at an address; `None` if there was none or it is forgotten.
+    /// The last event at an address; `None` if there was none or it is forgotten.
     #[inline(always)]
-    pub(crate) fn when(&self, address: u64) -> Option<Ticks> {
+    pub(crate) fn last(&self, address: u64) -> Option<E> {
         if self.is_empty {
             return None;
         }
         let line = address >> self.line_shift;
-        let (held, when) = self.lines[Self::place(line)];
-        (held == line).then_some(when)
+        let (held, event) = self.lines[Self::place(line)];
+        (held == line).then_some(event)
     }
 
     #[inline(always)]
@@ -57,14 +58,14 @@ mod tests {
     #[test]
     fn the_newer_of_two_is_kept() {
         let mut line_history = LineHistory::<2>::new(6);
-        assert_eq!(line_history.when(0), None);
+        assert_eq!(line_history.last(0), None);
         line_history.note(130, 7);
         assert_eq!(
-            (line_history.when(128), line_history.when(191), line_history.when(192)),
+            (line_history.last(128), line_history.last(191), line_history.last(192)),
             (Some(7), Some(7), None)
         );
         // Some of these lines share its slot.
         (3..20).for_each(|line| line_history.note(line * 64, 8));
-        assert_eq!((line_history.when(128), line_history.when(19 * 64 + 63)), (None, Some(8)));
+        assert_eq!((line_history.last(128), line_history.last(19 * 64 + 63)), (None, Some(8)));
     }
 }

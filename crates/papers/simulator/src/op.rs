@@ -57,9 +57,16 @@ pub enum Op {
         address: u64,
         /// Bytes.
         bytes: u16,
+        /// Micro-operations of 1,024 bytes of this code, for caches that count these.
+        density: u16,
     },
     /// A PAUSE instruction.
     Pause {
+        /// Its cycles.
+        cycles: u32,
+    },
+    /// Nothing for a while, without an instruction: what has not begun, or is no thread.
+    Idle {
         /// Its cycles.
         cycles: u32,
     },

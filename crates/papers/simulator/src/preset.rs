@@ -118,6 +118,10 @@ pub struct Core {
     /// Micro-operations in flight at most; 0 waits for every access, which is a machine without
     /// overlap.
     pub window: u32,
+    /// Entries of the load buffer, which a load has until it retires; 0 where only the window
+    /// limits them.
+    #[serde(default)]
+    pub loads: u32,
     /// Entries of the store buffer.
     pub stores: u32,
     /// Outstanding line fills.
@@ -125,6 +129,9 @@ pub struct Core {
     /// Sharing of the window among threads.
     #[serde(default)]
     pub window_sharing: Sharing,
+    /// Sharing of the load buffer.
+    #[serde(default)]
+    pub loads_sharing: Sharing,
     /// Sharing of the store buffer.
     #[serde(default)]
     pub stores_sharing: Sharing,
@@ -143,6 +150,9 @@ pub struct Core {
     /// Cycles of a PAUSE.
     #[serde(default)]
     pub pause: u32,
+    /// Whether a PAUSE begins when all loads before it are done.
+    #[serde(default)]
+    pub pause_drains: bool,
 }
 
 /// A cache.
@@ -159,6 +169,10 @@ pub struct CacheLevel {
     pub ways: u32,
     /// Bytes per line.
     pub line: u32,
+    /// Micro-operations of a line, however long their code is, in a cache of decoded
+    /// instructions; 0 where a line holds bytes. `bytes` and `line` then say how many lines it has.
+    #[serde(default)]
+    pub uops: u32,
     /// Cycles from a load to its use.
     pub latency: f64,
     /// Cores that share it.
@@ -192,6 +206,10 @@ pub struct Tlbs {
     /// For instructions; not modelled where absent.
     #[serde(default)]
     pub instructions: Option<TlbSizes>,
+    /// Whether instructions are translated only where they miss the nearest cache, which then
+    /// needs no address of memory.
+    #[serde(default)]
+    pub instructions_on_misses: bool,
     /// Whether they are flushed when another address space runs.
     #[serde(default = "yes")]
     pub flushed: bool,
@@ -236,6 +254,20 @@ pub struct Memory {
     pub protocol: Protocol,
 }
 
+/// Bits of a branch's own history at most: sixteen counters of two bits are a word.
+pub(crate) const OWN_HISTORY_MAX: u32 = 4;
+
+/// Whose outcomes a branch is predicted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Histories {
+    /// Those of all branches of a thread.
+    #[default]
+    Global,
+    /// The branch's own (Yeh and Patt 1991), at most four bits, in its entry of the target buffer.
+    PerBranch,
+}
+
 /// Branch prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -246,24 +278,28 @@ pub struct Branches {
     pub ways: u32,
     /// Bits of history.
     pub history: u32,
+    /// Whose outcomes a history is of.
+    #[serde(default)]
+    pub histories: Histories,
     /// Cycles of a misprediction.
     pub mispredict: f64,
-    /// Sharing of histories.
+    /// Sharing of the counters that histories select.
     #[serde(default)]
     pub history_sharing: Sharing,
+    /// Whether a thread finds only entries that it trained itself; of global histories.
+    #[serde(default)]
+    pub history_tagged: bool,
     /// Sharing of targets.
     #[serde(default)]
     pub targets_sharing: Sharing,
 }
 
-/// Memory-order machine clears (S4.15).
+/// Memory-order machine clears (S4.15): a store meets a load of a sibling that has not retired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clears {
     /// Cycles per clear, fixed (S4.31).
     pub cost: f64,
-    /// Cycles after a sibling's access in which a write of the line clears.
-    pub window: f64,
 }
 
 /// A prefetcher of ascending lines, into the cache farthest from the core.
@@ -329,6 +365,7 @@ impl Preset {
             ("page", self.page.into(), (512.0, 1e9), "512 to 1000000000"),
             ("core.width", core.width.into(), (1.0, 6.0), "1 to 6"),
             ("core.window", core.window.into(), (0.0, 4096.0), "0 to 4096"),
+            ("core.loads", core.loads.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
@@ -339,7 +376,6 @@ impl Preset {
             ("memory.transfer", self.memory.transfer, (0.0, 1e5), "0 to 100000"),
             ("memory.message", self.memory.message, (0.0, 1e5), "0 to 100000"),
             ("clears.cost", self.clears.cost, (0.0, 1e5), "0 to 100000"),
-            ("clears.window", self.clears.window, (0.0, 1e6), "0 to 1000000"),
         ];
         for (what, value, bounds, range) in figures {
             self.within(what, value, allowed(bounds, range))?;
@@ -368,7 +404,13 @@ impl Preset {
         }
         if let Some(branches) = &self.branches {
             let history = branches.history.into();
-            self.within("branches.history", history, allowed((1.0, 20.0), "1 to 20"))?;
+            let history_allowed = match branches.histories {
+                Histories::Global => allowed((1.0, 20.0), "1 to 20"),
+                Histories::PerBranch => {
+                    allowed((1.0, f64::from(OWN_HISTORY_MAX)), "1 to 4, of each branch")
+                }
+            };
+            self.within("branches.history", history, history_allowed)?;
             self.within(
                 "branches.mispredict",
                 branches.mispredict,
@@ -385,7 +427,14 @@ impl Preset {
             let what = format!("cache.{}.cores", level.name);
             self.within(&what, level.cores.into(), allowed((1.0, 64.0), "1 to 64"))?;
             let tagged = f64::from(u8::from(level.tagged));
-            let most = if level.holds == Contents::Instructions { 1.0 } else { 0.0 };
+            let is_code = level.holds == Contents::Instructions;
+            let most = if is_code { 1.0 } else { 0.0 };
+            let uops = format!("cache.{}.uops", level.name);
+            let (most_uops, range) = match is_code {
+                true => (64.0, "0 to 64"),
+                false => (0.0, "0 where the cache holds data"),
+            };
+            self.within(&uops, level.uops.into(), allowed((0.0, most_uops), range))?;
             let what_tagged = format!("cache.{}.tagged", level.name);
             let range = "true where the cache holds instructions only";
             self.within(&what_tagged, tagged, allowed((0.0, most), range))?;

@@ -49,6 +49,10 @@ fn machines() -> impl Strategy<Value = Preset> {
         preset.cache[2].line = line;
         preset.memory.outstanding = requests;
         preset.tlb.data.ways = if sets { 4 } else { 0 };
+        preset.cache[1].uops = if sets { 6 } else { 0 };
+        preset.tlb.instructions_on_misses = sets;
+        preset.core.loads = if sets { 3 } else { 0 };
+        preset.core.pause_drains = sets;
         if plain {
             (preset.branches, preset.prefetcher, preset.tlb.instructions) = (None, None, None);
         }
@@ -76,7 +80,8 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => (address(), any::<bool>()).prop_map(|(address, hint)| Op::Announce { address, hint }),
         1 => (address(), any::<bool>(), any::<bool>())
             .prop_map(|(at, taken, back)| Op::Branch { at, taken, back }),
-        1 => (address(), bytes).prop_map(|(address, bytes)| Op::Fetch { address, bytes }),
+        1 => (address(), bytes, 0_u16..2000)
+            .prop_map(|(address, bytes, density)| Op::Fetch { address, bytes, density }),
         1 => (0_u32..30).prop_map(|cycles| Op::Pause { cycles }),
     ]
 }

@@ -187,7 +187,7 @@ fn files_are_machines_too() {
     let expected = "p4-ht-512k: nothing says where core.window comes from: add it under [origin]";
     assert_eq!(said(&without, ""), expected);
     let unknown = said(&good.replace("stores = 24", "strores = 24"), "");
-    assert!(unknown.contains("line 12: unknown field `strores`"), "{unknown}");
+    assert!(unknown.contains("line 13: unknown field `strores`"), "{unknown}");
     assert!(!unknown.contains('\n'), "{unknown}");
     let twice = said(&good.replace("name = \"L1I\"", "name = \"L1D\""), "");
     assert!(twice.contains("the number of caches called L1D is 2"), "{twice}");

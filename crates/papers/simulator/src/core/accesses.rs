@@ -1,5 +1,6 @@
 //! Cost of each kind of operation.
 
+use super::exposure::Exposure;
 use super::{Cpu, CpuContext};
 use crate::branches::BranchSite;
 use crate::cache::State;
@@ -63,42 +64,44 @@ impl CpuContext<'_> {
         cpu.counts.computation += length;
     }
 
-    /// Reads from the line of an address.
+    /// Reads from the line of an address; returns how long it is exposed to stores of siblings.
     #[inline(always)]
-    pub(super) fn load(&mut self, address: u64, after: Dependence) {
+    pub(super) fn load(&mut self, address: u64, after: Dependence) -> Exposure {
         let cpu = &mut *self.cpu;
         cpu.counts.loads += 1;
+        if cpu.counts.loads >= cpu.load_room_to {
+            cpu.make_load_room();
+        }
         let known = match after {
             Dependence::None => 0,
             Dependence::Load => cpu.loaded,
-            Dependence::Announcement => cpu.announced.when(address).unwrap_or(cpu.loaded),
+            Dependence::Announcement => cpu.announced.last(address).unwrap_or(cpu.loaded),
         };
         let issued = cpu.now.max(known);
         let (ready, parts) = self.reach(AccessKind::Load, address, issued);
         let Self { cpu, parameters, .. } = self;
-        if !cpu.alone {
-            // Until it is done, the line may have been read too early.
-            cpu.touched.note(address, ready);
-        }
         cpu.loaded = ready;
+        cpu.retired = cpu.retired.max(ready);
+        let exposure = Exposure { from: issued, until: cpu.retired };
         if parameters.window == 0 {
             cpu.wait_for(ready, &parts);
         } else if ready > cpu.now + parameters.nearest {
             // Also a hit of the nearest cache whose address is not known yet.
             cpu.issue_load(ready, parts.most());
         }
+        exposure
     }
 
-    /// Writes to the line of an address. If a full store buffer is private, waits for room in it;
-    /// if shared, returns when this store leaves it.
+    /// Writes to the line of an address; returns when the store leaves its buffer, after those
+    /// before it and after every load before it. Waits for room in the buffer if it is private.
     #[inline(always)]
-    pub(super) fn store(&mut self, address: u64) -> Option<Ticks> {
+    pub(super) fn store(&mut self, address: u64) -> Ticks {
         self.cpu.counts.stores += 1;
         let (ready, parts) = self.reach(AccessKind::Store, address, self.cpu.now);
         let Self { cpu, parameters, .. } = self;
         if parameters.stores == 0 {
             cpu.wait_for(ready, &parts);
-            return None;
+            return ready;
         }
         while cpu.store_buffer.front().is_some_and(|done| *done <= cpu.now) {
             cpu.store_buffer.pop_front();
@@ -111,7 +114,7 @@ impl CpuContext<'_> {
         }
         // Stores finish in order.
         let before = cpu.store_buffer.back().copied().unwrap_or_default();
-        Some(ready.max(before))
+        ready.max(before).max(cpu.retired)
     }
 
     /// Cost of translating an address.
@@ -178,7 +181,7 @@ impl CpuContext<'_> {
             // The line is there, but not writable.
             _ => issued,
         };
-        let request = Request { cpu: self.at, kind, address };
+        let request = Request::of(self.at, kind, address);
         let access = self.hierarchy.beyond(request, state, admitted);
         if access.depth > 0 {
             places.take(admitted, access.ready);
@@ -230,41 +233,19 @@ impl CpuContext<'_> {
         }
     }
 
-    /// Fetches instructions; the core waits for them. Lines of one range are requested together: a
-    /// trace line of 8 bytes is a small part of what the next cache sends.
-    pub(super) fn fetch(&mut self, address: u64, bytes: u16) {
-        self.cpu.begun.get_or_insert(self.cpu.now);
-        let mut asked = self.cpu.now;
-        let line = self.parameters.code_line;
-        let mut next = address & !(line - 1);
-        while next < address + u64::from(bytes.max(1)) {
-            asked = self.fetch_line(next, asked);
-            next += line;
-        }
-    }
-
-    /// A line of a range that is requested at `asked` or once its page is translated; returns that
-    /// time.
-    fn fetch_line(&mut self, address: u64, mut asked: Ticks) -> Ticks {
-        let Self { cpu, core, parameters, hierarchy, .. } = self;
-        if let Some(tlb) = &mut core.code_tlb
-            && !tlb.of(cpu.place.1).touch(cpu.space, address)
-        {
-            cpu.counts.code_tlb_misses += 1;
-            cpu.pay(Cause::CodeTlb, parameters.code_tlb_cost);
-            asked += parameters.code_tlb_cost;
-        }
-        let access = hierarchy.access(self.at, AccessKind::Fetch, address, asked);
-        if access.depth > 0 {
-            // The latency of the nearest cache is part of the pipeline.
-            let waited = access.ready.saturating_sub(cpu.now + parameters.nearest_code);
-            cpu.pay(Cause::Code, waited);
-        }
-        asked
-    }
-
-    /// Waits, as a spin loop does.
+    /// Waits, as a spin loop does. Where the machine has the instruction, nothing that began before
+    /// it is in flight meanwhile: what threads share of the window and the fill buffers is all the
+    /// siblings'.
     pub(super) fn pause(&mut self, cycles: u32) {
+        if self.parameters.pause_drains {
+            self.cpu.wait_for_loads();
+        }
+        self.idle(cycles);
+    }
+
+    /// Executes nothing; loads in flight go on.
+    pub(super) fn idle(&mut self, cycles: u32) {
+        self.cpu.begun.get_or_insert(self.cpu.now);
         self.cpu.pay(Cause::Pause, Ticks::from(cycles) * CYCLE);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::exposure::{Commits, Exposures};
 use super::{Copies, Core, CoreParameters, Cpu, Lines, Processor};
 use crate::branches::Predictor;
 use crate::counts::Counts;
@@ -49,15 +50,19 @@ impl CoreParameters {
             nearest: ticks(nearest.map_or(0.0, |level| level.latency)),
             nearest_code: ticks(code.map_or(0.0, |level| level.latency)),
             code_line: code.map_or(64, |level| u64::from(level.line)),
+            code_uops: code.map_or(0, |level| u64::from(level.uops)),
+            code_tlb_on_misses: preset.tlb.instructions_on_misses,
             line: nearest.map_or(64, |level| u64::from(level.line)),
             depth: data.count(),
             window: u64::from(core.window),
+            loads: u64::from(core.loads),
+            loads_shared: together(core.loads, core.loads_sharing, preset.threads),
             stores: core.stores as usize,
             window_shared: together(core.window, core.window_sharing, preset.threads),
             stores_shared: together(core.stores, core.stores_sharing, preset.threads),
             drops_hints: core.drops_hints,
+            pause_drains: core.pause_drains,
             clear: ticks(preset.clears.cost),
-            clear_window: ticks(preset.clears.window),
             data_tlb_cost: ticks(preset.tlb.data.cost),
             code_tlb_cost: ticks(preset.tlb.instructions.as_ref().map_or(0.0, |tlb| tlb.cost)),
             mispredict: ticks(preset.branches.as_ref().map_or(0.0, |all| all.mispredict)),
@@ -110,13 +115,17 @@ impl Cpu {
             loaded: 0,
             in_flight: VecDeque::new(),
             room_to: u64::MAX,
+            load_room_to: u64::MAX,
             store_buffer: VecDeque::new(),
             announced: Lines::new(LINE_SHIFT),
-            touched: Lines::new(LINE_SHIFT),
+            retired: 0,
+            exposures: Exposures::new(LINE_SHIFT),
+            commits: Commits::new(LINE_SHIFT),
             space: 0,
             busy: true,
             alone: false,
             window: 0,
+            loads: u64::MAX,
             stores: 0,
             counts: Counts::default(),
         }

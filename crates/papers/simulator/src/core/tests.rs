@@ -85,6 +85,23 @@ fn a_full_window_waits() {
     assert_eq!(unfinished(5, &last), 5.0);
 }
 
+/// A load buffer of 2 has no room for a third load until the first, with its translation, is done
+/// at 121; what is no load begins.
+#[test]
+fn a_full_load_buffer_waits() {
+    let unfinished = |loads, ops: &[Op]| {
+        let mut preset = small();
+        (preset.core.window, preset.core.loads) = (64, loads);
+        let mut processor = Processor::new(&preset).unwrap();
+        ops.iter().for_each(|op| processor.run(0, *op));
+        processor.counts(0).cycles()
+    };
+    let three = [load(0), load(4), load(8)];
+    assert_eq!([2, 3, 0].map(|loads| unfinished(loads, &three)), [121.0, 3.0, 3.0]);
+    let computing = [load(0), load(4), Op::Compute { uops: 9 }];
+    assert_eq!(unfinished(2, &computing), 11.0);
+}
+
 /// A chain of hits takes the latency of its hits, not the time to begin them.
 #[test]
 fn chains_of_hits_are_waited_for() {
@@ -161,26 +178,6 @@ fn hints_bring_lines_unless_their_page_is_unknown() {
     assert_eq!(dropped - kept, 98.0 + 20.0);
 }
 
-/// A store to a line that the sibling has just read clears the pipeline, once for each of them.
-#[test]
-fn stores_clear_siblings_that_read() {
-    let mut preset = small();
-    (preset.cores, preset.threads) = (1, 2);
-    let mut processor = Processor::new(&preset).unwrap();
-    processor.run(0, load(0));
-    processor.idle_until(1, processor.now(0));
-    processor.run(1, Op::Store { address: 0, bytes: 4 });
-    assert_eq!((processor.counts(1).clears, processor.counts(0).clears), (1, 0));
-    for cpu in 0..2 {
-        assert_eq!(processor.counts(cpu).stalled[Cause::Clear as usize] / 60, 200);
-    }
-    // Long after, or of another line, there is nothing to clear.
-    processor.idle_until(1, processor.now(1) + 60 * 10_000);
-    processor.run(1, Op::Store { address: 0, bytes: 4 });
-    processor.run(1, Op::Store { address: 4096, bytes: 4 });
-    assert_eq!(processor.counts(1).clears, 1);
-}
-
 /// Two threads that only compute have half of the front each.
 #[test]
 fn siblings_share_the_front() {
@@ -247,9 +244,9 @@ fn instructions_are_waited_for() {
                 Some(crate::preset::TlbSizes { cost: 30.0, ..preset.tlb.data.clone() });
         },
         &[
-            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Fetch { address: FAR, bytes: 64, density: 512 },
             Op::Compute { uops: 4 },
-            Op::Fetch { address: FAR, bytes: 64 },
+            Op::Fetch { address: FAR, bytes: 64, density: 512 },
             Op::Compute { uops: 4 },
         ],
     );
@@ -270,6 +267,8 @@ fn wrong_guesses_are_paid_for() {
                 mispredict: 15.0,
                 history_sharing: Sharing::Shared,
                 targets_sharing: Sharing::Shared,
+                histories: crate::preset::Histories::Global,
+                history_tagged: false,
             });
         },
         &[branch(true), branch(false)],

@@ -43,30 +43,47 @@ impl Cpu {
     /// Puts the load of the operation that began last in flight.
     #[inline(always)]
     pub(super) fn issue_load(&mut self, done: Ticks, cause: Option<Cause>) {
-        let number = self.counts.uops;
+        let load = LoadInFlight { number: self.counts.uops, load: self.counts.loads, done, cause };
         if self.in_flight.is_empty() {
-            self.room_to = number + self.window;
+            self.fill_up_to(load);
         }
-        self.in_flight.push_back(LoadInFlight { number, done, cause });
+        self.in_flight.push_back(load);
+    }
+
+    /// Sets how far operations can begin behind the oldest load in flight.
+    #[inline(always)]
+    const fn fill_up_to(&mut self, oldest: LoadInFlight) {
+        self.room_to = oldest.number + self.window;
+        self.load_room_to = oldest.load.saturating_add(self.loads);
     }
 
     /// Waits until the window has room for one more operation. With a window of 0, no operation
     /// stays in flight.
     #[inline]
     pub(super) fn make_room(&mut self) {
-        self.room_to = u64::MAX;
+        self.leave_until(|cpu| cpu.room_to > cpu.counts.uops);
+    }
+
+    /// Waits until the load buffer has room for one more load.
+    #[inline]
+    pub(super) fn make_load_room(&mut self) {
+        self.leave_until(|cpu| cpu.load_room_to > cpu.counts.loads);
+    }
+
+    /// Waits for loads, the oldest first, until there is room.
+    #[inline(always)]
+    fn leave_until(&mut self, is_room: impl Fn(&Self) -> bool) {
         while let Some(load) = self.in_flight.front().copied() {
-            let LoadInFlight { number, done, cause } = load;
-            if done > self.now {
-                self.room_to = number + self.window;
-                if self.room_to > self.counts.uops {
+            if load.done > self.now {
+                self.fill_up_to(load);
+                if is_room(self) {
                     return;
                 }
-                self.lose_or_compute(cause, done - self.now);
+                self.lose_or_compute(load.cause, load.done - self.now);
             }
             self.in_flight.pop_front();
         }
-        self.room_to = u64::MAX;
+        (self.room_to, self.load_room_to) = (u64::MAX, u64::MAX);
     }
 
     /// Waits until `then` for loads in flight, the oldest first, as they would leave the window;
@@ -80,11 +97,17 @@ impl Cpu {
         }
     }
 
-    /// Waits for everything in flight.
-    pub(super) fn drain(&mut self) {
+    /// Waits for all loads in flight.
+    pub(super) fn wait_for_loads(&mut self) {
         while let Some(load) = self.in_flight.pop_front() {
             self.lose_or_compute(load.cause, load.done.saturating_sub(self.now));
         }
+        (self.room_to, self.load_room_to) = (u64::MAX, u64::MAX);
+    }
+
+    /// Waits for everything in flight.
+    pub(super) fn drain(&mut self) {
+        self.wait_for_loads();
         if let Some(done) = self.store_buffer.back().copied() {
             self.lose(Cause::Stores, done.saturating_sub(self.now));
         }

@@ -70,6 +70,11 @@ impl Footprint {
         self.functions.iter().map(|function| u64::from(function.bytes)).sum()
     }
 
+    /// Micro-operations of 1,024 bytes of code.
+    fn density(&self) -> u16 {
+        (self.mix.uops_per_instruction / INSTRUCTION_BYTES * 1024.0).round() as u16
+    }
+
     /// Address of a function's code.
     fn place(&self, function: usize) -> u64 {
         let gap = self.text_bytes.saturating_sub(self.code_bytes()) / self.functions.len() as u64;
@@ -146,6 +151,7 @@ impl<'f> Execution<'f> {
         let blocks = Blocks::of(self.footprint.mix.branches);
         let around = blocks.within(bytes);
         let begin = self.places[function];
+        let density = self.footprint.density();
         let (mut number, mut executed, mut done) = (0, 0, 0);
         while executed < instructions {
             let slot = number % around;
@@ -153,7 +159,7 @@ impl<'f> Execution<'f> {
             executed += here;
             let (from, until) = (blocks.bytes_before(slot), blocks.bytes_before(slot + 1));
             let at = begin + from;
-            ops.push(Op::Fetch { address: at, bytes: (until - from) as u16 });
+            ops.push(Op::Fetch { address: at, bytes: (until - from) as u16, density });
             let due = data.len() * executed as usize / instructions as usize;
             self.block(at, here, &data[done..due], ops);
             done = due;
@@ -288,7 +294,7 @@ mod tests {
         execution.call(1, &[], &mut round);
         let lines = |ops: &[Op]| {
             let lines = ops.iter().filter_map(|op| match op {
-                Op::Fetch { address, bytes } => Some((*address, address + u64::from(*bytes))),
+                Op::Fetch { address, bytes, .. } => Some((*address, address + u64::from(*bytes))),
                 _ => None,
             });
             let (first, last): (Vec<u64>, Vec<u64>) = lines.unzip();

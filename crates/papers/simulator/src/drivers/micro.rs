@@ -130,7 +130,7 @@ pub fn run_queries(
             // Processes behind others on their CPU start later anyhow.
             if number > 0 && number < cpus {
                 let cycles = options.stagger.saturating_mul(number as u32);
-                statement.process.ops.push(Op::Pause { cycles });
+                statement.process.ops.push(Op::Idle { cycles });
             }
             let space = 1 + client as u16;
             let main = if options.set_size > 0 { 2 * client } else { client };

@@ -29,6 +29,7 @@ impl<D: Copy + Default> Hierarchy<D> {
                     cache: Cache::new(geometry, level.replacement),
                     latency: ticks(level.latency),
                     inclusive: level.inclusive,
+                    decoded: level.uops > 0,
                     tags: if level.tagged { preset.threads.into() } else { 1 },
                     nearer: Vec::new(),
                     next: None,
@@ -52,7 +53,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         link(&mut units, data.iter().chain(&code));
         let all: Vec<Steps> = data.iter().chain(&code).map(|path| path.steps).collect();
         for path in data.iter_mut().chain(&mut code) {
-            path.under = under(path.steps, &all, units.len());
+            path.under = under(path.steps, &all, &units);
             let lines = path.steps.iter().map(|at| units[*at as usize].cache.line_bytes());
             path.span = lines.max().unwrap_or(1);
         }
@@ -99,7 +100,8 @@ fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
         for (depth, at) in path.steps.iter().enumerate() {
             units[*at as usize].next = path.steps.get(depth + 1).copied();
             for nearer in &path.steps[..depth] {
-                if !units[*at as usize].nearer.contains(nearer) {
+                if !units[*nearer as usize].decoded && !units[*at as usize].nearer.contains(nearer)
+                {
                     units[*at as usize].nearer.push(*nearer);
                 }
             }
@@ -109,7 +111,7 @@ fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
 
 /// For each depth of a path, the caches of other paths that lead through the one there; for memory,
 /// all that are on none of its own. Nearest first: the nearest was modified last.
-fn under(steps: Steps, all: &[Steps], units: usize) -> Vec<Vec<u16>> {
+fn under<D>(steps: Steps, all: &[Steps], units: &[Unit<D>]) -> Vec<Vec<u16>> {
     let depth_of = |unit: u16| {
         all.iter().filter_map(|other| other.iter().position(|at| *at == unit)).max().unwrap_or(0)
     };
@@ -120,7 +122,8 @@ fn under(steps: Steps, all: &[Steps], units: usize) -> Vec<Vec<u16>> {
             near.zip(far).is_some_and(|(near, far)| near < far)
         })
     };
-    let mut others: Vec<u16> = (0..units as u16).filter(|unit| !steps.contains(unit)).collect();
+    let is_other = |unit: &u16| !steps.contains(unit) && !units[*unit as usize].decoded;
+    let mut others: Vec<u16> = (0..units.len() as u16).filter(is_other).collect();
     others.sort_by_key(|unit| (depth_of(*unit), *unit));
     let mut under: Vec<Vec<u16>> = steps
         .iter()

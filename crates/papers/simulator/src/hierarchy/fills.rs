@@ -28,7 +28,7 @@ impl Fills {
         if ready >= self.latest {
             return ready;
         }
-        self.lines.when(address).map_or(ready, |arrives| ready.max(arrives))
+        self.lines.last(address).map_or(ready, |arrives| ready.max(arrives))
     }
 
     /// Records when a line will arrive.

@@ -18,7 +18,7 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// Fills a line into the caches that missed it, farthest first.
     #[inline(always)]
     pub(super) fn fill(&mut self, request: &Request, depth: usize, state: State, now: Ticks) {
-        let Request { cpu, kind, address } = *request;
+        let Request { cpu, kind, address, nearest } = *request;
         let caches = self.path(cpu, kind).steps;
         let mut data = match caches.get(depth) {
             _ if size_of::<D>() == 0 => D::default(),
@@ -28,7 +28,8 @@ impl<D: Copy + Default> Hierarchy<D> {
             }
             None => self.recalled(address),
         };
-        for at in caches[..depth].iter().rev() {
+        for (step, at) in caches[..depth].iter().enumerate().rev() {
+            let address = if step == 0 { nearest } else { address };
             data = self.put(NewLine { cache: *at, cpu, address, state, data }, now);
         }
         if kind == AccessKind::Store && depth < caches.len() {

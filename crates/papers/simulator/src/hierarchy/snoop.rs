@@ -9,6 +9,16 @@ pub(crate) struct Request {
     pub(crate) cpu: usize,
     pub(crate) kind: AccessKind,
     pub(crate) address: u64,
+    /// The same in the nearest cache, which may count its lines otherwise.
+    pub(crate) nearest: u64,
+}
+
+impl Request {
+    /// For a line that all caches number alike.
+    #[inline(always)]
+    pub(crate) const fn of(cpu: usize, kind: AccessKind, address: u64) -> Self {
+        Self { cpu, kind, address, nearest: address }
+    }
 }
 
 /// The response of other caches.
@@ -34,7 +44,7 @@ impl<D: Copy + Default> Hierarchy<D> {
 
     fn snoop_all(&mut self, request: &Request, depth: usize) -> SnoopResult<D> {
         let mut response = SnoopResult { had: false, dirty: None };
-        let Request { cpu, kind, address } = *request;
+        let Request { cpu, kind, address, .. } = *request;
         let Self { units, data, code, found, .. } = self;
         let path = match kind {
             AccessKind::Fetch => &code[cpu],
@@ -77,7 +87,7 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// Writes a neighbour's modified line to where all see it: the neighbour's other caches, the
     /// shared cache through which it was response, or memory.
     fn settle(&mut self, request: &Request, depth: usize, data: D) {
-        let Request { cpu, kind, address } = *request;
+        let Request { cpu, kind, address, .. } = *request;
         for at in self.path(cpu, kind).under[depth].clone() {
             let unit = &mut self.units[at as usize];
             for line in unit.lines_from(address, 1) {

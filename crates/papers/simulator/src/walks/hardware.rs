@@ -58,7 +58,7 @@ impl HardwareScript {
 impl Script for HardwareScript {
     fn next(&mut self, _: Ticks) -> Option<Op> {
         let Some(address) = self.queue.borrow_mut().waiting.pop_front() else {
-            return Some(Op::Pause { cycles: LOOK });
+            return Some(Op::Idle { cycles: LOOK });
         };
         self.shared.helper_counts.borrow_mut().entries += 1;
         let load = Op::Load { address, bytes: 1, after: Dependence::None };

@@ -53,7 +53,11 @@ impl Pages {
             | Op::Store { address, .. }
             | Op::Announce { address, .. }
             | Op::Fetch { address, .. } => *address = self.address(*address),
-            Op::Compute { .. } | Op::Branch { .. } | Op::Pause { .. } | Op::System(_) => {}
+            Op::Compute { .. }
+            | Op::Branch { .. }
+            | Op::Pause { .. }
+            | Op::Idle { .. }
+            | Op::System(_) => {}
         }
         op
     }

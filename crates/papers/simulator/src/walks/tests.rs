@@ -28,7 +28,7 @@ fn pentium() -> Preset {
     preset.tlb.data.cost = 53.0;
     (preset.memory.latency, preset.memory.dirty_latency) = (298.0, 298.0);
     preset.memory.transfer = 40.0;
-    (preset.clears.cost, preset.clears.window) = (250.0, 100.0);
+    preset.clears.cost = 250.0;
     preset
 }
 
@@ -176,6 +176,8 @@ fn branches_of_walks_are_guessed() {
         mispredict: 20.0,
         history_sharing: Sharing::Shared,
         targets_sharing: Sharing::Shared,
+        histories: crate::preset::Histories::Global,
+        history_tagged: false,
     });
     let [even, drawn] = [&even, &drawn].map(|data| guessed(&preset, data));
     assert_eq!(even.branches, 4 * u64::from(ROWS));

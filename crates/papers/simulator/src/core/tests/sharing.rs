@@ -175,6 +175,8 @@ fn branches() -> Branches {
         mispredict: 10.0,
         history_sharing: Sharing::Shared,
         targets_sharing: Sharing::Duplicated,
+        histories: crate::preset::Histories::Global,
+        history_tagged: false,
     }
 }
 
@@ -201,7 +203,7 @@ fn histories() {
 }
 
 fn fetch(address: u64) -> Op {
-    Op::Fetch { address, bytes: 4 }
+    Op::Fetch { address, bytes: 4, density: 512 }
 }
 
 /// Four translations of instructions: this thread's four pages, and as many of the sibling's.

@@ -130,7 +130,7 @@ impl Record {
             Kind::Load => (Some(load), None),
             Kind::Store => (Some(Op::Store { address, bytes }), None),
             Kind::Modify => (Some(load), Some(Op::Store { address, bytes })),
-            Kind::Fetch => (Some(Op::Fetch { address, bytes }), None),
+            Kind::Fetch => (Some(Op::Fetch { address, bytes, density: 512 }), None),
             Kind::Compute => (None, None),
             Kind::Announce => (Some(Op::Announce { address, hint: false }), None),
             Kind::Hint => (Some(Op::Announce { address, hint: true }), None),
