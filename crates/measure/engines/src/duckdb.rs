@@ -37,9 +37,11 @@ pub(crate) fn refused(error: Error) -> SessionError {
     }
 }
 
-/// What would end this process, as deeper expressions do than DuckDB's own limit, or print to its
-/// outputs. The statements that would set them are refused by their kind.
-const DISABLED: [&str; 9] = [
+/// What would end this process, as deeper expressions do than DuckDB's own limit, print to its
+/// outputs, run a text that was made of parts, or take bytes of the study's for DuckDB's own: files
+/// beside the database, states of aggregates, addresses. The statements that would set any of it
+/// are refused by their kind.
+const DISABLED: [&str; 21] = [
     "max_expression_depth",
     "peg_parser",
     "parser_override",
@@ -48,26 +50,44 @@ const DISABLED: [&str; 9] = [
     "profil",
     "progress_bar",
     "query_table",
-    "json_execute_serialized_sql",
+    "serialized",
+    "export_state",
+    "arrow_scan",
+    "read_avro",
+    "read_blob",
+    "read_csv",
+    "read_duckdb",
+    "read_json",
+    "read_ndjson",
+    "read_parquet",
+    "read_text",
+    "read_xlsx",
+    "sniff_csv",
 ];
-/// A function whose statement is made of parts, and a name that columns may have.
-const QUERY: &str = "query";
+/// Functions of that kind whose names columns, or an operator, may have.
+const CALLS: [&str; 5] = ["query", "glob", "finalize", "combine", "parquet_scan"];
 
 /// Refuses a text with one of them, wherever it stands: nothing here has to know where quotes and
 /// comments end.
 fn check(text: &str) -> Result<(), SessionError> {
     let text = text.to_ascii_lowercase();
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let calls = text.match_indices(QUERY).any(|(at, _)| {
-        let rest =
-            text[at + QUERY.len()..].trim_start_matches(|c: char| c.is_whitespace() || c == '"');
-        !text[..at].ends_with(is_part) && rest.starts_with(['(', '-', '/'])
-    });
-    let found = DISABLED.iter().find(|word| text.contains(**word)).copied();
-    match found.or(calls.then_some("query()")) {
+    let called = CALLS.iter().find(|name| is_called(&text, name)).copied();
+    let disabled = DISABLED.iter().find(|word| text.contains(**word)).copied();
+    match disabled.or(called) {
         Some(word) => Err(SessionError::Failed(format!("`{word}` is disabled in a study"))),
         None => Ok(()),
     }
+}
+
+/// Whether a bracket or a comment comes after a name, with nothing between that DuckDB may take for
+/// a space: some of its are no white space to Unicode.
+fn is_called(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_token = |c: char| c.is_ascii() && !c.is_ascii_whitespace() && !c.is_ascii_control();
+    text.match_indices(name).any(|(at, _)| {
+        let rest = text[at + name.len()..].trim_start_matches(|c| !is_token(c) || c == '"');
+        !text[..at].ends_with(is_part) && rest.starts_with(['(', '-', '/'])
+    })
 }
 
 impl Connection {

@@ -104,10 +104,10 @@ struct Look {
 
 impl Look {
     /// MariaDB counts whole seconds since its start, by a clock that may be corrected.
-    const STARTED_WITHIN_US: i64 = 3_000_000;
+    const STARTED_WITHIN_US: u64 = 3_000_000;
 
     fn check(&self, before: &Look) -> Result<(), ObserverError> {
-        if (self.started_us - before.started_us).abs() > Self::STARTED_WITHIN_US {
+        if self.started_us.abs_diff(before.started_us) > Self::STARTED_WITHIN_US {
             return Err(ObserverError::Restarted);
         }
         let row_locks = self.row_locks_s.zip(before.row_locks_s);
@@ -222,7 +222,8 @@ impl Observer {
         let now = &self.edge;
         let seconds = now.at.duration_since(before.at).as_secs_f64();
         let own = self.reader.own() * looks.len() as i64;
-        let ended = (now.look.ended - before.look.ended - own).max(0) as f64;
+        let ended =
+            now.look.ended.saturating_sub(before.look.ended).saturating_sub(own).max(0) as f64;
         let mut waiting = waiting(looks);
         if let Some((now, then)) = now.look.row_locks_s.zip(before.look.row_locks_s) {
             let locks = waiting.iter_mut().find(|(wait, _)| *wait == Wait::Lock);

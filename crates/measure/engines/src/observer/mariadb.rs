@@ -53,9 +53,9 @@ impl Statements {
             Ok(())
         })?;
         first(connection.session(), self.sessions, &[], |row| {
-            look.hidden = (connected - row.int(0)?).max(0);
+            look.hidden = connected.saturating_sub(row.int(0)?).max(0);
             look.waiting = vec![(Wait::Lock, row.int(1)? as f64), (Wait::Log, row.int(2)? as f64)];
-            look.started_us = row.int(3)? - uptime_s * 1_000_000;
+            look.started_us = row.int(3)?.saturating_sub(uptime_s.saturating_mul(1_000_000));
             Ok(())
         })?;
         Ok(look)
