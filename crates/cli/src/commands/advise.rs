@@ -23,7 +23,7 @@ use workahead_machine::regular_file;
 use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
 use workahead_study::results::Results;
-use workahead_study::runner::End;
+use workahead_study::runner::{End, Event};
 use workahead_study::session::{CheckedPlan, Setup};
 use workahead_study::spec::Spec;
 
@@ -248,17 +248,24 @@ impl Ask {
         let mut is_known = false;
         let duration = duration::DurationLimit::ANY;
         let run = RunSession { session, stop: stop.clone(), duration };
-        let outcome = run.watched(LimitsArguments::NONE, &mut |seen| {
-            let is_over = begun.elapsed() >= self.time;
-            let may_be_look = LOOKS.contains(&(seen.repetition + 1));
-            is_known |= is_over
-                || may_be_look
-                    && Results::load(&dir).is_ok_and(|results| {
-                        Answer::is_decided_at_look(&results, self.shown.within)
-                    });
-            if is_known {
-                stop.request();
+        let mut fallen = Vec::new();
+        let outcome = run.watched(LimitsArguments::NONE, &mut |event| match event {
+            Event::Next { cell, leave_out } => **leave_out = fallen.contains(&cell.index),
+            Event::Kept(seen) => {
+                is_known |= begun.elapsed() >= self.time;
+                if LOOKS.contains(&(seen.repetition + 1))
+                    && let Some(look) = Results::load(&dir)
+                        .ok()
+                        .and_then(|results| Answer::at_look(&results, self.shown.within))
+                {
+                    is_known |= look.is_decided;
+                    fallen = look.fallen;
+                }
+                if is_known {
+                    stop.request();
+                }
             }
+            _ => {}
         })?;
         Ok(match outcome {
             Outcome { end: End::Stopped, .. } if !is_known => Ended::Interrupted,

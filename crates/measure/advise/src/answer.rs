@@ -69,6 +69,15 @@ pub struct LevelAnswer {
     pub plan: Option<Label>,
 }
 
+/// What is known after a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Whether the answer is.
+    pub is_decided: bool,
+    /// The cells of levels that fall short: samples of them would change nothing.
+    pub fallen: Vec<usize>,
+}
+
 /// The levels of a result that have samples.
 struct Levels<'a> {
     question: Question,
@@ -115,11 +124,17 @@ impl Answer {
         self
     }
 
-    /// Whether enough is known after a round; between looks nothing is.
+    /// What is known after a round; between looks nothing is.
     #[must_use]
-    pub fn is_decided_at_look(results: &Results, within: f64) -> bool {
-        let levels = Levels::of(results, within);
-        levels.is_some_and(|levels| levels.comparison.is_look() && levels.choice().is_some())
+    pub fn at_look(results: &Results, within: f64) -> Option<Look> {
+        let levels = Levels::of(results, within).filter(|levels| levels.comparison.is_look())?;
+        let racing: Vec<usize> = levels.comparison.racing().collect();
+        let cells = levels.cells.iter().enumerate();
+        let fallen = cells.filter(|(level, _)| !racing.contains(level));
+        Some(Look {
+            is_decided: levels.choice().is_some(),
+            fallen: fallen.map(|(_, cell)| cell.index).collect(),
+        })
     }
 }
 
@@ -141,17 +156,7 @@ impl<'a> Levels<'a> {
                 seen.filter_map(|seen| Some((seen.repetition, value(seen)?))).collect()
             })
             .collect();
-        let is_whole = |round: &&u32| samples.iter().all(|level| level.contains_key(round));
-        let rounds: Vec<u32> = samples
-            .first()
-            .into_iter()
-            .flat_map(BTreeMap::keys)
-            .filter(is_whole)
-            .copied()
-            .collect();
-        let of_rounds = |level: &BTreeMap<u32, f64>| rounds.iter().map(|r| level[r]).collect();
-        let throughputs: Vec<Vec<f64>> = samples.iter().map(of_rounds).collect();
-        let comparison = Comparison::new(&throughputs, within);
+        let comparison = Comparison::new(samples, within);
         Some(Levels { question, results, cells, comparison, within })
     }
 
@@ -352,7 +357,8 @@ impl<'a> Levels<'a> {
         let times: Vec<u64> = self.results.observations.iter().map(|seen| seen.unix_ms).collect();
         let (first, last) = (times.iter().min()?, times.iter().max()?);
         let between = times.len().checked_sub(1).filter(|between| *between > 0)?;
-        Some((last - first) as f64 / 1e3 / between as f64 * self.cells.len() as f64)
+        let levels = self.comparison.racing().count() as f64;
+        Some((last - first) as f64 / 1e3 / between as f64 * levels)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -376,6 +382,17 @@ impl<'a> Levels<'a> {
                 let name = self.question.level(&place.unwrap_or_default());
                 notes.push(format!("{name}: {}.", self.results.absence(cell.index)));
             }
+        }
+        let rounds = self.comparison.rounds();
+        let shorter = (0..self.cells.len()).filter(|one| self.comparison.rounds_of(*one) < rounds);
+        let left_out: Vec<String> = shorter
+            .map(|one| format!("{} after {}", self.name(one), self.comparison.rounds_of(one)))
+            .collect();
+        if !left_out.is_empty() {
+            notes.push(format!(
+                "What fell short plainly was not sampled in all {rounds} rounds: {}.",
+                left_out.join(", ")
+            ));
         }
         notes.extend(self.results.disturbance().map(|why| format!("{}.", capital(&why))));
         notes.push(format!(

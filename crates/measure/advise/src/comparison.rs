@@ -13,6 +13,12 @@
 //! that part of [`ERROR_RATE`] (Bonferroni's inequality), so that all of them hold together, at all
 //! looks, with the rest of the probability. What is decided early is therefore as sure as what is
 //! decided at the end. The price is wider intervals: four rounds decide only what is plain.
+//!
+//! A level that falls short is neither the answer nor the best one, whatever comes: it is not
+//! sampled any more (a race; Maron and Moore, Artificial Intelligence Review 11, 1997). Levels are
+//! compared over the rounds that both have.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -39,24 +45,36 @@ pub enum Verdict {
 /// Levels compared, each with a throughput a round.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
-    /// Logarithms of throughputs: a level, a round.
-    logs: Vec<Vec<f64>>,
+    /// Logarithms of throughputs: of a level, by round.
+    logs: Vec<BTreeMap<u32, f64>>,
     /// What part of another's throughput suffices.
     share: f64,
 }
 
 impl Comparison {
-    /// Levels from small to large, each with the throughputs of the same rounds. Rounds that a
-    /// level lacks are left out. `within` is the difference of no matter, such as 0.05.
-    pub(crate) fn new(levels: &[Vec<f64>], within: f64) -> Comparison {
-        let rounds = levels.iter().map(Vec::len).min().unwrap_or(0);
-        let logs = levels.iter().map(|level| level[..rounds].iter().map(|v| v.ln()).collect());
-        Comparison { logs: logs.collect(), share: 1.0 - within }
+    /// Levels from small to large, each with its throughputs by round. `within` is the difference
+    /// of no matter, such as 0.05.
+    pub(crate) fn new(levels: Vec<BTreeMap<u32, f64>>, within: f64) -> Comparison {
+        let log = |level: BTreeMap<u32, f64>| -> BTreeMap<u32, f64> {
+            level.into_iter().map(|(round, value)| (round, value.ln())).collect()
+        };
+        Comparison { logs: levels.into_iter().map(log).collect(), share: 1.0 - within }
     }
 
-    /// Complete rounds.
+    /// Rounds of all levels that may be the answer.
     pub(crate) fn rounds(&self) -> usize {
-        self.logs.first().map_or(0, Vec::len)
+        self.racing().map(|level| self.logs[level].len()).min().unwrap_or(0)
+    }
+
+    /// Rounds of a level.
+    pub(crate) fn rounds_of(&self, level: usize) -> usize {
+        self.logs[level].len()
+    }
+
+    /// Levels that do not fall short.
+    pub(crate) fn racing(&self) -> impl Iterator<Item = usize> {
+        let levels = 0..self.logs.len();
+        levels.filter(|level| self.verdict(*level) != Verdict::FallsShort)
     }
 
     /// Whether its rounds are those of a look.
@@ -68,17 +86,20 @@ impl Comparison {
     pub(crate) fn ratio(&self, this: usize, other: usize) -> Option<(f64, Interval)> {
         let logs = self.differences(this, other);
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        let half = self.half_width(sd(&logs)?)?;
+        let half = self.half_width(&logs)?;
         Some((mean.exp(), Interval { low: (mean - half).exp(), high: (mean + half).exp() }))
     }
 
+    /// Of the rounds that both have.
     fn differences(&self, this: usize, other: usize) -> Vec<f64> {
-        self.logs[this].iter().zip(&self.logs[other]).map(|(this, other)| this - other).collect()
+        let other = &self.logs[other];
+        let both = self.logs[this].iter();
+        both.filter_map(|(round, this)| Some(this - other.get(round)?)).collect()
     }
 
-    fn half_width(&self, sd: f64) -> Option<f64> {
-        let rounds = self.rounds() as f64;
-        Some(self.t(rounds - 1.0)? * sd / rounds.sqrt())
+    fn half_width(&self, logs: &[f64]) -> Option<f64> {
+        let rounds = logs.len() as f64;
+        Some(self.t(rounds - 1.0)? * sd(logs)? / rounds.sqrt())
     }
 
     /// The t value of an interval among all pairs at all looks.
@@ -120,11 +141,16 @@ impl Comparison {
         (least, first(&|verdict| verdict == Verdict::Suffices).unwrap_or(last).max(least))
     }
 
-    /// The level with the most throughput.
+    /// The level with the most throughput, in the rounds of all that do not fall short.
     pub(crate) fn best(&self) -> usize {
-        let sum = |level: &usize| self.logs[*level].iter().sum::<f64>();
-        let levels = 0..self.logs.len();
-        levels.max_by(|one, other| sum(one).total_cmp(&sum(other))).unwrap_or(0)
+        let racing: Vec<usize> = self.racing().collect();
+        let in_all = |round: &u32| racing.iter().all(|level| self.logs[*level].contains_key(round));
+        let sum = |level: &usize| -> f64 {
+            let logs = self.logs[*level].iter();
+            logs.filter(|(round, _)| in_all(round)).map(|(_, log)| log).sum()
+        };
+        let best = racing.iter().max_by(|one, other| sum(one).total_cmp(&sum(other)));
+        best.copied().unwrap_or(0)
     }
 
     /// About how many rounds it takes to see what is not decided: until each such interval is as
@@ -136,12 +162,13 @@ impl Comparison {
             return None;
         }
         let best = self.best();
-        let rounds = (least..=most).filter(|level| *level != best).filter_map(|level| {
+        let open = self.racing().filter(|level| (least..=most).contains(level) && *level != best);
+        let rounds = open.filter_map(|level| {
             let logs = self.differences(level, best);
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
             let narrow = (mean - self.share.ln()).abs().max(-self.share.ln() / 4.0);
-            let half = self.half_width(sd(&logs)?)?;
-            Some(self.rounds() as f64 * (half / narrow).powi(2))
+            let half = self.half_width(&logs)?;
+            Some(logs.len() as f64 * (half / narrow).powi(2))
         });
         rounds.max_by(f64::total_cmp).map(f64::ceil)
     }
@@ -173,12 +200,32 @@ mod tests {
         levels
     }
 
-    /// What is said at the first look that decides, and after how many rounds.
-    fn asked(levels: &[Vec<f64>]) -> Option<(usize, usize)> {
+    /// The first rounds of levels.
+    fn so_far(levels: &[Vec<f64>], rounds: usize) -> Vec<BTreeMap<u32, f64>> {
+        let of = |level: &Vec<f64>| (0..).zip(level[..rounds].iter().copied()).collect();
+        levels.iter().map(of).collect()
+    }
+
+    /// What is said at the first look that decides, after how many rounds and samples; of a level
+    /// that falls short at a look there are no more.
+    fn raced(levels: &[Vec<f64>]) -> Option<(usize, usize, usize)> {
+        let mut lengths = vec![usize::MAX; levels.len()];
         LOOKS.iter().find_map(|look| {
             let rounds = *look as usize;
-            let so_far: Vec<Vec<f64>> = levels.iter().map(|l| l[..rounds].to_vec()).collect();
-            Some((Comparison::new(&so_far, 0.05).decided()?, rounds))
+            let mut seen = so_far(levels, rounds);
+            for (level, length) in seen.iter_mut().zip(&lengths) {
+                level.retain(|round, _| (*round as usize) < *length);
+            }
+            let samples = seen.iter().map(BTreeMap::len).sum();
+            let comparison = Comparison::new(seen, 0.05);
+            assert!(comparison.is_look(), "{} of {rounds}", comparison.rounds());
+            let racing: Vec<usize> = comparison.racing().collect();
+            for (level, length) in lengths.iter_mut().enumerate() {
+                if !racing.contains(&level) {
+                    *length = (*length).min(rounds);
+                }
+            }
+            Some((comparison.decided()?, rounds, samples))
         })
     }
 
@@ -199,8 +246,8 @@ mod tests {
             vec![80.0, 96.0, 100.0, 99.0, 90.0],
         ] {
             for noise in [0.01, 0.03, 0.08] {
-                let runs = (0..200).map(|seed| asked(&simulated(&truth, noise, seed)));
-                let decided: Vec<(usize, usize)> = runs.flatten().collect();
+                let runs = (0..200).map(|seed| raced(&simulated(&truth, noise, seed)));
+                let decided: Vec<(usize, usize, usize)> = runs.flatten().collect();
                 let wrong = decided.iter().filter(|said| said.0 != right(&truth)).count();
                 assert!(wrong as f64 <= 200.0 * ERROR_RATE, "{truth:?}, {noise}: {wrong} wrong");
             }
@@ -209,17 +256,28 @@ mod tests {
 
     #[test]
     fn what_is_plain_is_decided_early() {
-        let runs = (0..200).map(|seed| asked(&simulated(&[100.0, 190.0, 340.0], 0.02, seed)));
+        let runs = (0..200).map(|seed| raced(&simulated(&[100.0, 190.0, 340.0], 0.02, seed)));
         let rounds: Vec<usize> = runs.map(|said| said.expect("it is plain").1).collect();
         let early = rounds.iter().filter(|rounds| **rounds <= 9).count();
         assert!(early > 150, "{early} of 200 within nine rounds");
     }
 
+    /// Of eight levels those that fall short early are half of the samples of later rounds.
+    #[test]
+    fn levels_that_fall_short_take_no_time() {
+        let truth = [20.0, 40.0, 70.0, 85.0, 94.0, 100.0, 100.0, 99.0];
+        let runs = (0..50).filter_map(|seed| raced(&simulated(&truth, 0.03, seed)));
+        let (mut samples, mut of_all) = (0, 0);
+        for (_, rounds, taken) in runs {
+            (samples, of_all) = (samples + taken, of_all + rounds * truth.len());
+        }
+        assert!(of_all > 0 && samples < of_all * 3 / 4, "{samples} of {of_all}");
+    }
+
     #[test]
     fn what_is_not_decided_has_a_range_and_a_number_of_rounds() {
         let levels = simulated(&[60.0, 95.0, 100.0], 0.05, 1);
-        let few: Vec<Vec<f64>> = levels.iter().map(|level| level[..6].to_vec()).collect();
-        let comparison = Comparison::new(&few, 0.05);
+        let comparison = Comparison::new(so_far(&levels, 6), 0.05);
         assert_eq!(comparison.decided(), None);
         assert_eq!(comparison.range(), (1, 2));
         assert!(comparison.rounds_needed().unwrap() > 30.0);
@@ -228,8 +286,9 @@ mod tests {
 
     #[test]
     fn rounds_that_a_level_lacks_are_left_out() {
-        let comparison = Comparison::new(&[vec![1.0, 1.0, 1.0], vec![2.0, 2.0]], 0.05);
-        assert_eq!(comparison.rounds(), 2);
-        assert_eq!(Comparison::new(&[vec![], vec![2.0]], 0.05).decided(), None);
+        let of = |values: &[f64]| -> BTreeMap<u32, f64> { (0..).zip(values.to_vec()).collect() };
+        let comparison = Comparison::new(vec![of(&[1.0, 1.0, 1.0]), of(&[2.0, 2.0])], 0.05);
+        assert_eq!(comparison.differences(0, 1).len(), 2);
+        assert_eq!(Comparison::new(vec![of(&[]), of(&[2.0])], 0.05).decided(), None);
     }
 }

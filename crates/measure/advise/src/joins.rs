@@ -34,8 +34,10 @@ const STOCK: &str = "stock";
 const PROBE_LINES: f64 = 2.0;
 /// Lines of a page that is looked up in: its directory, and the row.
 const PAGE_LINES: f64 = 2.0;
-/// Characters of a statement in a sentence.
-const STATEMENT_LENGTH: usize = 40;
+/// Characters of a join in a sentence; of its statement half as many.
+const NAME_LENGTH: usize = 100;
+/// What a plan says of rows, bytes and times is between nothing and this.
+const FIGURE_MAX: f64 = 1e15;
 /// A part of the time that is worth saving.
 const WORTH: f64 = 0.05;
 
@@ -172,7 +174,7 @@ impl JoinsAnswer {
         let mut answer = JoinsAnswer {
             sentence: String::new(),
             statements: plans.len(),
-            total_ms: total_ms.filter(|total| *total > 0.0),
+            total_ms: total_ms.filter(|total| *total > 0.0).map(|total| total.min(FIGURE_MAX)),
             saved_ms: saved(false),
             saved_in_indexes_ms: saved(true),
             gain: None,
@@ -309,8 +311,9 @@ impl JoinAnswer {
     }
 
     fn named(&self) -> String {
-        let statement: String = self.statement.chars().take(STATEMENT_LENGTH).collect();
-        format!("{} ({statement})", self.name())
+        let short = |text: &str, length| text.chars().take(length).collect::<String>();
+        let (name, statement) = (self.name(), short(&self.statement, NAME_LENGTH / 2));
+        format!("{} ({statement})", short(&name, NAME_LENGTH))
     }
 }
 
@@ -325,15 +328,18 @@ struct Join<'a> {
 
 impl Join<'_> {
     fn answer(self, statement: &str, limits: &Limits) -> JoinAnswer {
-        let saved_ms = self.lines * saved_ns(self.bytes, limits) / 1e6;
+        let bounded = |figure: f64| figure.clamp(0.0, FIGURE_MAX);
+        let (bytes, lines) = (bounded(self.bytes), bounded(self.lines));
+        let time_ms = self.time_ms.map(bounded);
+        let saved_ms = lines * saved_ns(bytes, limits) / 1e6;
         JoinAnswer {
             statement: statement.to_owned(),
             join: self.node.line(),
             through_index: self.through_index,
-            bytes: self.bytes,
-            lines: self.lines,
-            time_ms: self.time_ms,
-            saved_ms: self.time_ms.map_or(saved_ms, |time| saved_ms.min(time)),
+            bytes,
+            lines,
+            time_ms,
+            saved_ms: time_ms.map_or(saved_ms, |time| saved_ms.min(time)),
         }
     }
 }

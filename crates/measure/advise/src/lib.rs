@@ -9,9 +9,10 @@
 //!
 //! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
 //! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
-//! paired. Two questions need no levels: which joins wait for memory ([`JoinsAnswer`], from plans),
-//! and how much of what a live server can do is used ([`capacity`]). Deliberately absent: this
-//! crate runs nothing and prints nothing.
+//! paired; but for those that fell short at a look, which are left out from then on. Two questions
+//! need no levels: which joins wait for memory ([`JoinsAnswer`], from plans), and how much of what
+//! a live server can do is used ([`capacity`]). Deliberately absent: this crate runs nothing and
+//! prints nothing.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,7 @@ mod question;
 mod request;
 mod words;
 
-pub use answer::{Answer, LevelAnswer};
+pub use answer::{Answer, LevelAnswer, Look};
 pub use comparison::{LOOKS, Verdict};
 pub use joins::{JOINS_STUDY, JoinAnswer, JoinsAnswer, JoinsRequest, size};
 pub use prices::Prices;

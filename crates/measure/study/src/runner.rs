@@ -48,6 +48,13 @@ pub enum Event<'a> {
     },
     /// A warm-up run starts.
     WarmUp(&'a Cell),
+    /// A sample is next. An observer may leave it out: this run then goes on without it.
+    Next {
+        /// Its cell.
+        cell: &'a Cell,
+        /// Whether it is left out.
+        leave_out: &'a mut bool,
+    },
     /// A sample starts.
     Sample(&'a Cell),
     /// A sample or a failure is on the disk.
@@ -57,7 +64,7 @@ pub enum Event<'a> {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Every cell has its samples.
+    /// Every cell has its samples, but those that an observer left out.
     Complete,
     /// This number of cells failed, the others are complete.
     Failures(usize),
@@ -191,6 +198,11 @@ impl Running<'_> {
                 continue;
             }
             let cell = &plan.cells[visit.cell];
+            let mut leave_out = false;
+            (self.observe)(Event::Next { cell, leave_out: &mut leave_out });
+            if leave_out {
+                continue;
+            }
             (self.observe)(Event::Sample(cell));
             let seen = self.visit(cell).and_then(|sample| self.checked(cell, sample));
             match seen {

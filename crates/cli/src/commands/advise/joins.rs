@@ -26,6 +26,8 @@ use crate::{interrupt, output, supervisor};
 
 /// Joins that are shown; JSON has all.
 const SHOWN: usize = 12;
+/// Of those, on a result's page.
+const SHOWN_ON_PAGE: usize = 5;
 /// A plan's text, as a result keeps it.
 const PLAN_BYTES_MAX: u64 = 4 << 20;
 /// Characters of a statement or a join in a table.
@@ -181,7 +183,9 @@ pub(super) fn show(results: &Results, dir: &Path, json: bool) -> anyhow::Result<
         let failure = results.plan.cells.iter().find_map(|cell| results.failure(cell.index));
         bail!("no statement has a plan: {}", failure.unwrap_or("the engine printed none"));
     }
-    let report = workahead_report::write_answered(dir, results, &answer.sentence, &answer.notes)?;
+    let first = answer.joins.iter().filter(|join| join.saved_ms > 0.0).take(SHOWN_ON_PAGE);
+    let notes: Vec<String> = first.map(line).chain(answer.notes.iter().cloned()).collect();
+    let report = workahead_report::write_answered(dir, results, &answer.sentence, &notes)?;
     print(&answer, Some((dir, &report)), json)
 }
 
@@ -223,15 +227,32 @@ fn text(answer: &JoinsAnswer, report: Option<&Path>) -> String {
     }
 }
 
-fn row(join: &JoinAnswer) -> [String; 6] {
-    let bytes = match join.through_index {
+/// A join in a sentence of its own.
+fn line(join: &JoinAnswer) -> String {
+    let of = join.time_ms.map(|time| format!(" of {}", summary::significant(time)));
+    format!(
+        "{}, {}: touches {}, {} lines; at most {}{} ms could be saved.",
+        shortened(&join.statement),
+        join.name(),
+        touched(join),
+        summary::significant(join.lines),
+        summary::significant(join.saved_ms),
+        of.unwrap_or_default()
+    )
+}
+
+fn touched(join: &JoinAnswer) -> String {
+    match join.through_index {
         true => format!("≤ {}", size(join.bytes)),
         false => size(join.bytes),
-    };
+    }
+}
+
+fn row(join: &JoinAnswer) -> [String; 6] {
     [
         shortened(&join.statement),
         shortened(&join.name()),
-        bytes,
+        touched(join),
         summary::significant(join.lines),
         join.time_ms.map(summary::significant).unwrap_or_default(),
         summary::significant(join.saved_ms),

@@ -59,6 +59,7 @@ fn show(bar: &ProgressBar, plan: &RunPlan, event: &Event<'_>) {
         Event::WarmUp(cell) => {
             bar.set_message(safe(&format!("warming up {}", cell.label(&plan.axes))))
         }
+        Event::Next { leave_out, .. } => bar.inc(u64::from(**leave_out)),
         Event::Sample(cell) => bar.set_message(safe(&cell.label(&plan.axes))),
         Event::Kept(observation) => {
             bar.inc(1);

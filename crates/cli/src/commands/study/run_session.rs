@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use workahead_machine::Error;
 use workahead_study::engine::Stop;
-use workahead_study::observation::Observation;
 use workahead_study::runner::{End, Event};
 use workahead_study::session;
 
@@ -46,11 +45,11 @@ impl RunSession {
         self.watched(limits, &mut |_| {})
     }
 
-    /// The same; `watch` is called with every sample that was kept, and may request the stop.
+    /// The same; `watch` sees all that happens, may leave samples out and request the stop.
     pub(crate) fn watched(
         self,
         limits: LimitsArguments,
-        watch: &mut dyn FnMut(&Observation),
+        watch: &mut dyn FnMut(&mut Event<'_>),
     ) -> anyhow::Result<Outcome> {
         let Self { mut session, stop, duration } = self;
         match session.learn_limits(|machine| Ok(limits.known(machine, &stop)?)) {
@@ -63,11 +62,11 @@ impl RunSession {
         let plan = session.plan.clone();
         let mut monitor = duration.monitor(&plan, &session.kept()?);
         let end = progress::shown(&plan, |observe| {
-            let mut observe = |event: Event<'_>| {
+            let mut observe = |mut event: Event<'_>| {
                 if let Event::Kept(observation) = &event {
                     monitor.record(observation, &stop);
-                    watch(observation);
                 }
+                watch(&mut event);
                 observe(event);
             };
             session.run(&stop, &mut observe)

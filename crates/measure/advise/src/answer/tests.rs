@@ -99,7 +99,10 @@ fn what_is_not_decided_says_how_long_it_would_take() {
 #[test]
 fn looks_are_after_whole_rounds_of_the_list() {
     let truth = [(1000.0, 3.0), (1900.0, 3.2)];
-    let at = |rounds| Answer::is_decided_at_look(&results(Question::Cores, rounds, &truth), 0.05);
+    let at = |rounds| {
+        let look = Answer::at_look(&results(Question::Cores, rounds, &truth), 0.05);
+        look.is_some_and(|look| look.is_decided)
+    };
     assert_eq!([3, 4, 5, 6].map(at), [false, true, false, true]);
 }
 
@@ -113,4 +116,19 @@ fn a_level_that_failed_is_named_and_left_out() {
     assert!(answer.notes.iter().any(|note| note == "4 CPUs: failed: out of memory."), "{answer:?}");
     results.spec.id = "quick".to_owned();
     assert_eq!(Answer::of(&results, 0.05), None);
+}
+
+#[test]
+fn what_falls_short_is_left_out_and_said_so() {
+    let truth = [(1000.0, 3.0), (2900.0, 3.2), (3000.0, 4.0)];
+    let whole = results(Question::Cores, 9, &truth);
+    let look = Answer::at_look(&whole, 0.05).unwrap();
+    assert_eq!(look.fallen, [0], "{look:?}");
+    let mut raced = results(Question::Cores, 9, &truth);
+    raced.observations.retain(|seen| seen.cell != 0 || seen.repetition < 4);
+    let answer = Answer::of(&raced, 0.05).unwrap();
+    assert_eq!((answer.rounds, answer.levels[0].verdict), (9, Verdict::FallsShort));
+    let said = answer.notes.join(" ");
+    assert!(said.contains("not sampled in all 9 rounds: 1 CPU after 4."), "{said}");
+    assert_eq!(answer.levels[1].of_best, Answer::of(&whole, 0.05).unwrap().levels[1].of_best);
 }

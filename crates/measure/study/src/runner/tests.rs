@@ -262,11 +262,31 @@ fn events_cover_the_whole_run() {
     let mut observe = |event: Event<'_>| match event {
         Event::Start { samples, .. } => total = samples,
         Event::WarmUp(_) => warm += 1,
+        Event::Next { .. } => {}
         Event::Sample(_) => started += 1,
         Event::Kept(_) => kept += 1,
     };
     run(job, &mut Mock::new(), &Stop::new(), &mut observe).unwrap();
     assert_eq!((total, warm, started, kept), (18, 6, 18, 18));
+}
+
+#[test]
+fn what_an_observer_leaves_out_is_run_by_the_next_run() {
+    let started = test_run();
+    let job =
+        Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
+    let samples = |left_out: Option<usize>| {
+        let mut kept = 0;
+        let mut observe = |event: Event<'_>| match event {
+            Event::Next { cell, leave_out } => *leave_out = left_out == Some(cell.index),
+            Event::Kept(_) => kept += 1,
+            _ => {}
+        };
+        let end = run(job, &mut Mock::new(), &Stop::new(), &mut observe).unwrap();
+        assert_eq!(end, End::Complete);
+        kept
+    };
+    assert_eq!([samples(Some(0)), samples(None)], [15, 3]);
 }
 
 #[test]
