@@ -89,3 +89,19 @@ fn technique(random: &mut Random) -> Option<Technique> {
         _ => Some(Technique::Rounds(width)),
     }
 }
+
+/// What a batch finds, and what it contains, whatever its results held before.
+fn compare_lookups<'a>(
+    expected: &[Option<&'a u64>],
+    technique: Technique,
+    random: &mut Random,
+    get_many: impl FnOnce(&mut [Option<&'a u64>]),
+    contains_many: impl FnOnce(&mut [bool]),
+) {
+    let mut found = vec![Some(&7); expected.len()];
+    get_many(&mut found);
+    assert_eq!(found, expected, "{technique:?}");
+    let mut contained = vec![random.below(2) == 0; expected.len()];
+    contains_many(&mut contained);
+    assert!(contained.into_iter().eq(expected.iter().map(Option::is_some)));
+}

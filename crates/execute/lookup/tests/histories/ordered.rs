@@ -6,7 +6,7 @@ use std::ops::Bound;
 use workahead_lookup::{OrderedIndex, Pages};
 use workahead_walks::random::Random;
 
-use super::{Key, batch, domain, histories, technique};
+use super::{Key, batch, compare_lookups, domain, histories, technique};
 
 fn history<K: Key>(random: &mut Random) {
     let domain = domain(random);
@@ -50,12 +50,13 @@ fn compare_batch<K: Key>(
     let keys: Vec<K> = batch(random, domain);
     let expected: Vec<Option<&u64>> = keys.iter().map(|key| map.get(key)).collect();
     index.set_technique(technique(random));
-    let mut found = vec![Some(&7); keys.len()];
-    index.get_many(&keys, &mut found);
-    assert_eq!(found, expected, "{:?}", index.technique());
-    let mut contained = vec![random.below(2) == 0; keys.len()];
-    index.contains_many(&keys, &mut contained);
-    assert!(contained.iter().eq(expected.iter().map(Option::is_some).collect::<Vec<_>>().iter()));
+    compare_lookups(
+        &expected,
+        index.technique(),
+        random,
+        |found| index.get_many(&keys, found),
+        |contained| index.contains_many(&keys, contained),
+    );
 }
 
 fn compare_ranges<K: Key>(
