@@ -224,36 +224,21 @@ impl Connection {
         Ok(())
     }
 
-    /// Prepares one statement, whose values are `$1`, `$2` …
-    ///
-    /// # Errors
-    /// DuckDB's own.
-    pub fn prepare(&mut self, text: &str) -> Result<StatementId, Error> {
-        let statement = self.prepared_text(text)?;
-        Ok(self.kept(statement))
-    }
-
-    /// Prepares one statement that is plain: a query, or one that changes data, tables or what else
-    /// is defined in the database, or a transaction. Files, settings, extensions and statements
-    /// that hold others (`EXPLAIN`, `PREPARE`, `EXECUTE`) are no such.
+    /// Prepares one statement, whose values are `$1`, `$2` … It has to be plain: a query, one that
+    /// changes data, tables or what else is defined in the database, or a transaction. Files,
+    /// settings, extensions and statements that hold others (`EXPLAIN`, `PREPARE`, `EXECUTE`) are
+    /// refused.
     ///
     /// # Errors
     /// When it is another one; DuckDB's own.
     pub fn prepare_plain(&mut self, text: &str) -> Result<StatementId, Error> {
-        let statement = self.prepared_text(text)?;
-        statement.check_plain()?;
-        Ok(self.kept(statement))
-    }
-
-    fn kept(&mut self, statement: Statement) -> StatementId {
-        self.statements.push(statement);
-        StatementId(self.statements.len() as u32 - 1)
-    }
-
-    fn prepared_text(&self, text: &str) -> Result<Statement, Error> {
         let text = c_text(text)?;
         let library = self.library();
-        self.prepared(|session, raw| call!(library, prepare(session, text.as_ptr(), raw)))
+        let statement =
+            self.prepared(|session, raw| call!(library, prepare(session, text.as_ptr(), raw)))?;
+        statement.check_plain()?;
+        self.statements.push(statement);
+        Ok(StatementId(self.statements.len() as u32 - 1))
     }
 
     fn prepared(&self, prepare: impl FnOnce(Raw, &mut Raw) -> State) -> Result<Statement, Error> {

@@ -14,7 +14,7 @@
 //! let library = Library::find(None)?;
 //! let database = Database::open(library, "numbers.duckdb".as_ref(), &[])?;
 //! let mut connection = database.connect()?;
-//! let statement = connection.prepare("select 6 * $1")?;
+//! let statement = connection.prepare_plain("select 6 * $1")?;
 //! let mut answer = connection.execute(statement, &[Cell::Int(7)])?;
 //! while let Some(chunk) = answer.next_chunk() {
 //!     assert_eq!(chunk.cell(0, 0)?, Cell::Int(42));

@@ -65,7 +65,7 @@ fn what_is_given_comes_back() {
     assert_eq!(appender.finish().unwrap(), 2);
     let texts =
         "select * from t where i = $1 and r = $2 and d = $3 and s = $4 and x = $5 and y = $6";
-    let statement = connection.prepare(texts).unwrap();
+    let statement = connection.prepare_plain(texts).unwrap();
     let mut answer = connection.execute(statement, &cells).unwrap();
     assert_eq!(answer.columns(), 6);
     let chunk = answer.next_chunk().unwrap();
@@ -79,7 +79,7 @@ fn what_is_given_comes_back() {
 fn chunks_are_all_of_an_answer() {
     let mut connection = memory();
     let statement = connection
-        .prepare("select x, if(x % 3 = 0, null, x::varchar) from range(10000) t(x)")
+        .prepare_plain("select x, if(x % 3 = 0, null, x::varchar) from range(10000) t(x)")
         .unwrap();
     let mut answer = connection.execute(statement, &[]).unwrap();
     let (mut sum, mut nulls) = (0, 0);
@@ -114,8 +114,8 @@ fn refusals_are_of_the_kinds_that_clients_tell_apart() {
         RefusalKind::Duplicate
     );
     assert_eq!(why(connection.run("select nothing").unwrap_err()), RefusalKind::Other);
-    assert_eq!(why(connection.prepare("selec 1").unwrap_err()), RefusalKind::Other);
-    let statement = connection.prepare("update t set v = $1").unwrap();
+    assert_eq!(why(connection.prepare_plain("selec 1").unwrap_err()), RefusalKind::Other);
+    let statement = connection.prepare_plain("update t set v = $1").unwrap();
     assert_eq!(why(connection.execute(statement, &[]).map(drop).unwrap_err()), RefusalKind::Other);
     assert_eq!(connection.execute(statement, &[Cell::Int(5)]).unwrap().changed(), 1);
 }
