@@ -74,13 +74,13 @@ fn status_of(status: ExitStatus) -> anyhow::Result<ExitCode> {
     }
     settings::recover();
     let signal = status.signal().unwrap_or_default();
+    // Of a statement the usual reason is that it nests too deeply; somebody else's may mean harm.
     let how = match Signal::from_named_raw(signal) {
         Some(Signal::SEGV) => "SIGSEGV: one of its statements is more than it can bear",
         Some(Signal::ABORT) => "SIGABRT: one of its statements is more than it can bear",
         Some(Signal::KILL) => "SIGKILL: memory may have run out",
         _ => &format!("signal {signal}"),
     };
-    // Deep nesting is the usual reason; somebody else's statements may also mean harm.
     bail!(
         "the process that the database works in was ended by {how}; samples taken until then are \
          kept, and `workahead study resume` continues"

@@ -403,7 +403,7 @@ fn narrowness(blocks: usize, confidence: f64) -> f64 {
     (blocks as f64 / free as f64).sqrt() * t / Normal::standard().inverse_cdf(tail)
 }
 
-/// Beyond this multiple of the load a ceiling is of no matter, and none is told apart from another.
+/// Ceilings above this multiple of the load are treated as equal.
 const FAR: f64 = 50.0;
 
 impl Block {

@@ -79,7 +79,8 @@ impl Comparison {
 
     /// Whether its rounds are those of a look.
     pub(crate) fn is_look(&self) -> bool {
-        LOOKS.iter().any(|look| *look as usize == self.rounds())
+        let rounds = self.rounds();
+        LOOKS.iter().any(|look| *look as usize == rounds)
     }
 
     /// The throughput of level `this` over that of `other`, and its interval.
