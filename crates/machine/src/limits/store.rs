@@ -1,6 +1,6 @@
 //! Limits kept per machine, so that they are measured once.
 //!
-//! `$XDG_CACHE_HOME/workahead/limits-<fingerprint>.json`, or below `~/.cache` (XDG Base Directory
+//! `$XDG_CACHE_HOME/workahead/limits/<fingerprint>.json`, or below `~/.cache` (XDG Base Directory
 //! Specification 0.8: relative paths are ignored). A file that can't be read, that another version
 //! wrote or that belongs to another machine is no error: the limits are measured again. A file is
 //! written under a temporary name and then renamed.
@@ -63,10 +63,16 @@ impl Store {
         Self { directory: cache.or_else(home).map(|cache| cache.join("workahead")) }
     }
 
+    /// The directory; `None` where the environment names none.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
     /// The file for a machine; `None` where the environment names no directory.
     #[must_use]
     pub fn path(&self, machine: &Machine) -> Option<PathBuf> {
-        Some(self.directory.as_ref()?.join(format!("limits-{}.json", machine.fingerprint())))
+        Some(self.directory.as_ref()?.join(format!("{}.json", machine.fingerprint())))
     }
 
     /// The limits saved for a machine, if there are any that can be used.

@@ -22,7 +22,7 @@ fn what_is_saved_is_loaded_and_nothing_else_is_left() {
     assert_eq!(path, store.path(&machine).unwrap());
     let names = fs::read_dir(path.parent().unwrap()).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, [format!("limits-{}.json", machine.fingerprint()).as_str()]);
+    assert_eq!(names, [format!("{}.json", machine.fingerprint()).as_str()]);
 }
 
 #[test]
