@@ -27,6 +27,8 @@ use serde::{Deserialize, Serialize};
 use crate::sysroot::Sysroot;
 use journal::{Entry, Journal};
 
+const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+
 /// What this machine cannot do, in words for the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -97,7 +99,7 @@ impl Controls {
     /// # Errors
     /// In words, why not.
     pub fn transparent_huge_pages(&mut self, choice: &str) -> Result<(), Unsupported> {
-        self.change("sys/kernel/mm/transparent_hugepage/enabled", choice)
+        self.change(HUGE_PAGES, choice)
     }
 
     /// How far the kernel reads ahead on a block device, e.g. `nvme0n1`.

@@ -15,6 +15,8 @@ use crate::sysroot::Sysroot;
 
 const DIRECTORY: &str = "run/workahead";
 const FILE: &str = "run/workahead/settings.journal";
+/// A run changes a handful of settings.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,7 @@ impl Journal {
         let path = root.path(FILE);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let options = options.custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(path).map_err(no_place)?;
         // Who may read it may lock it, and so keep settings from being put back.
         file.set_permissions(Permissions::from_mode(0o600)).map_err(no_place)?;
@@ -136,7 +139,17 @@ fn undo(root: &Sysroot, entry: &Entry) -> Undone {
 fn read(file: &mut File) -> io::Result<Vec<Entry>> {
     let mut text = String::new();
     file.rewind()?;
-    file.read_to_string(&mut text)?;
+    file.take(BYTES_MAX).read_to_string(&mut text)?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    Ok(whole.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    let entries = whole.lines().filter_map(|line| serde_json::from_str(line).ok());
+    Ok(entries.filter(|entry: &Entry| is_setting(&entry.path)).collect())
+}
+
+/// Whether a path is one that is changed here: root writes what a journal says, and a run for a
+/// stranger may have written that.
+fn is_setting(path: &str) -> bool {
+    let device = path.strip_prefix("sys/block/");
+    let device = device.and_then(|path| path.strip_suffix("/queue/read_ahead_kb"));
+    [super::HUGE_PAGES, super::smt::CONTROL].contains(&path)
+        || device.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))
 }

@@ -44,7 +44,7 @@ impl SmtAxis {
     }
 }
 
-const CONTROL: &str = "sys/devices/system/cpu/smt/control";
+pub(super) const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 
 impl Controls {
     /// Takes the siblings out of the machine. Read the machine again afterwards, and start servers

@@ -110,6 +110,31 @@ fn nobody_else_writes_to_the_journal() {
 }
 
 #[test]
+fn a_journal_of_somebody_else_changes_only_settings() {
+    let (directory, root) = server();
+    let (setting, secret) =
+        (directory.path().join("proc/pattern"), directory.path().join("secret"));
+    let journal = directory.path().join("run/workahead/settings.journal");
+    for directory in [&setting, &journal].map(|path| path.parent().unwrap()) {
+        fs::create_dir_all(directory).unwrap();
+    }
+    fs::write(&setting, "core").unwrap();
+    for path in
+        ["proc/pattern", "sys/block/../../proc/pattern", "sys/block/x/y/queue/read_ahead_kb"]
+    {
+        let line = format!(r#"{{"path":"{path}","before":"|evil","ours":"core"}}"#);
+        fs::write(&journal, line + "\n").unwrap();
+        assert_eq!(recover(&root), []);
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "core");
+    }
+    fs::write(&secret, "precious").unwrap();
+    fs::remove_file(&journal).unwrap();
+    std::os::unix::fs::symlink(&secret, &journal).unwrap();
+    assert_eq!(recover(&root), []);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "precious");
+}
+
+#[test]
 fn killed_at_any_byte_of_the_journal() {
     let (directory, root) = server();
     let (mut controls, _) = Controls::take(&root).unwrap();
