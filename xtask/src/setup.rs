@@ -47,8 +47,8 @@ enum Weight {
 fn needs(depth: Depth) -> Vec<Need> {
     let mut needs = of_default_build();
     needs.extend(of_studies());
-    needs.extend(of_sources());
     if depth >= Depth::All {
+        needs.extend(of_sources());
         needs.extend(of_proofs());
         needs.extend(guest::needs());
     }

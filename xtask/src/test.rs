@@ -57,7 +57,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         println!("\n0 passed, 0 failed");
         return Ok(true);
     }
-    if options.takes_whole_build(&packages) {
+    if options.sets_up_all(&packages) {
         options.stages.insert("setup");
     }
     let context = Context { workspace, packages: &packages, options: &options };

@@ -79,7 +79,7 @@ const ALL: Depth = Depth::All;
 /// In the order in which they are run: quick ones first, and the default build before the whole.
 pub(crate) const STAGES: [Listed; 21] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
-        let depth = match context.options.takes_whole_build(context.packages) {
+        let depth = match context.options.sets_up_all(context.packages) {
             true => context.options.depth.max(ALL),
             false => context.options.depth,
         };
@@ -96,7 +96,8 @@ pub(crate) const STAGES: [Listed; 21] = [
     .of_packages(),
     Listed::new("licences", "licences and sources of all dependencies", |context| {
         Ok(vec![Stage::check("licences", || deny::check(context.workspace))])
-    }),
+    })
+    .all(),
     Listed::new("features", "adding a feature does not build DataFusion again", |context| {
         Ok(vec![Stage::check("features", || features::run(context.workspace))])
     })
@@ -147,6 +148,7 @@ pub(crate) const STAGES: [Listed; 21] = [
     .of_packages()
     .needs("tests", ALL),
     Listed::new("docs", "the book, its links, every command in it and in the README", docs)
+        .all()
         .needs("tests", USUAL),
     Listed::new("python", "both Python packages: built, installed, weighed, tested", |context| {
         Ok(python::stages(context.workspace))

@@ -107,10 +107,12 @@ impl Options {
         Ok(())
     }
 
-    /// Whether a chosen crate is outside of the default build: its stages need clang and more.
-    pub(crate) fn takes_whole_build(&self, packages: &Packages) -> bool {
+    /// Whether what is chosen needs what only `--all` sets up: clang for crates outside of the
+    /// default build, programs for two stages.
+    pub(crate) fn sets_up_all(&self, packages: &Packages) -> bool {
         let chosen = |name: &String| self.packages.as_ref().is_some_and(|all| all.contains(name));
         packages.crates().any(|package| !package.is_default && chosen(&package.name))
+            || ["docs", "licences"].iter().any(|stage| self.stages.contains(stage))
     }
 
     /// Whether only a part is selected.
@@ -148,8 +150,8 @@ mod tests {
         assert!(execute.contains("workahead-walks") && !execute.contains("workahead-sql"));
         assert!(names(&["execute", "--all"]).contains("workahead-sql"));
         assert!(names(&["sql"]).contains("workahead-sql"));
-        let whole = |words| read(words).unwrap().takes_whole_build(&ours().1);
-        assert!(whole(&["sql"]) && !whole(&["join"]) && !whole(&["--all"]) && !whole(&["docs"]));
+        let all = |words| read(words).unwrap().sets_up_all(&ours().1);
+        assert!(all(&["sql"]) && !all(&["join"]) && !all(&["--all"]) && all(&["docs"]));
         let options = read(&["docs", "machine", "python", "xtask"]).unwrap();
         assert_eq!(options.stages, BTreeSet::from(["docs", "python", "xtask"]));
         assert_eq!(options.packages.unwrap().len(), 1);
