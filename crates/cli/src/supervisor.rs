@@ -9,16 +9,30 @@
 //! ```
 //!
 //! The run is not in the terminal's foreground, so that each interruption reaches it once, from
-//! here. It ends with this process, whatever ends this one.
+//! here. It ends with this process, whatever ends this one. Before its database is opened it is
+//! confined to its places, as [`confinement`] has it.
 
+mod confinement;
+
+use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
+use workahead_machine::control::smt::SmtAxis;
+use workahead_machine::limits::Store;
+use workahead_study::cell::Cell;
+use workahead_study::engine::Stop;
+use workahead_study::setting::Setting;
 
-use crate::settings;
+use crate::commands::study::arguments::DataArguments;
+use crate::commands::study::run_session::Session;
+use crate::interrupt::Interrupted;
+use crate::{interrupt, settings};
+use confinement::Places;
 
 /// The supervisor's process number, in the environment of the run.
 const VARIABLE: &str = "WORKAHEAD_SUPERVISOR";
@@ -31,7 +45,7 @@ static RUN: AtomicI32 = AtomicI32::new(0);
 ///
 /// # Errors
 /// When a signal ended the run.
-pub(crate) fn supervised(engine: &str) -> anyhow::Result<Option<ExitCode>> {
+pub(crate) fn supervised(engine: &str, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
     if !workahead_engines::works_in_this_process(engine) || is_supervised()? {
         return Ok(None);
     }
@@ -40,6 +54,7 @@ pub(crate) fn supervised(engine: &str) -> anyhow::Result<Option<ExitCode>> {
     let mut run = Command::new(program)
         .args(std::env::args_os().skip(1))
         .env(VARIABLE, std::process::id().to_string())
+        .env("TMPDIR", std::path::absolute(temporary(&data.directory().join(engine)))?)
         .process_group(0)
         .spawn()
         .context("can't start a process for the run")?;
@@ -47,6 +62,62 @@ pub(crate) fn supervised(engine: &str) -> anyhow::Result<Option<ExitCode>> {
     let status = run.wait();
     RUN.store(0, Ordering::SeqCst);
     status_of(status.context("can't wait for the run")?).map(Some)
+}
+
+/// Begins a run, and the listening to signals; where its database works in this process, that is
+/// confined from then on. Whatever begins it must have started no thread.
+///
+/// # Errors
+/// Those of `begin`, and when the run's places can't be made.
+pub(crate) fn begin(
+    engine: &str,
+    data: &DataArguments,
+    read: &[PathBuf],
+    begin: impl FnOnce() -> anyhow::Result<Session>,
+) -> anyhow::Result<(Session, Stop)> {
+    if !workahead_engines::works_in_this_process(engine) {
+        let stop = Stop::from(interrupt::listen()?);
+        return Ok((begin()?, stop));
+    }
+    let session = begin()?;
+    let home = workahead_engines::private_directory(engine, &data.directory())?;
+    fs::create_dir_all(temporary(&home)).context("no directory for temporary files")?;
+    let limits = Store::of_user().directory().map(Path::to_owned);
+    // They are measured again by the next run if there is no such directory.
+    let limits = limits.filter(|limits| fs::create_dir_all(limits).is_ok());
+    let written = [Some(home), Some(session.dir.clone()), limits];
+    // A worker process is this program, and loads the library again.
+    let worker =
+        std::env::current_exe().into_iter().chain(workahead_engines::library_directories());
+    let mut places = Places {
+        read: read.iter().cloned().chain(worker).collect(),
+        written: written.into_iter().flatten().collect(),
+        counts: !session.plan.collection.is_nothing(),
+        loads_bpf: false,
+    };
+    session.plan.cells.iter().for_each(|cell| places.add(cell));
+    confinement::confine(&places)?;
+    Ok((session, Stop::from(interrupt::listen()?)))
+}
+
+/// Where a run has its temporary files: what spills doesn't go to memory, as `/tmp` may be.
+fn temporary(home: &Path) -> PathBuf {
+    home.join("temporary")
+}
+
+impl Places {
+    /// What a cell's settings require.
+    fn add(&mut self, cell: &Cell) {
+        let text = |key| cell.get(key).and_then(Setting::as_text);
+        let files = ["file", "set_up"].into_iter().filter_map(text).map(PathBuf::from);
+        self.read.extend(files.filter(|file| file.is_file()));
+        if text("smt") == Some(SmtAxis::OffHotplug.name()) {
+            // The journal's own, which only root can make.
+            let _ = fs::create_dir_all("/run/workahead");
+            self.written.extend(["/run/workahead", "/sys/devices/system/cpu"].map(PathBuf::from));
+        }
+        self.loads_bpf |= cell.get("scheduler").is_some();
+    }
 }
 
 /// Whether this is the process of a run. It ends with its supervisor from here on.
@@ -78,6 +149,8 @@ fn status_of(status: ExitStatus) -> anyhow::Result<ExitCode> {
     let how = match Signal::from_named_raw(signal) {
         Some(Signal::SEGV) => "SIGSEGV: one of its statements is more than it can bear",
         Some(Signal::ABORT) => "SIGABRT: one of its statements is more than it can bear",
+        // It had not begun.
+        Some(Signal::INT | Signal::TERM | Signal::HUP) => return Err(Interrupted.into()),
         Some(Signal::KILL) => "SIGKILL: memory may have run out",
         _ => &format!("signal {signal}"),
     };

@@ -32,7 +32,7 @@ use super::study::limits::LimitsArguments;
 use super::study::run_session::{Outcome, RunSession, Session};
 use super::study::{duration, summary};
 use crate::errors::WrongUse;
-use crate::{interrupt, output, supervisor};
+use crate::{output, supervisor};
 
 /// Prices are three lines.
 const PRICES_BYTES_MAX: u64 = 1 << 20;
@@ -189,13 +189,16 @@ impl Ask {
             return Ok(ExitCode::SUCCESS);
         }
         let spec = Spec::parse(&question.study_id(), &text)?;
-        if let Some(status) = supervisor::supervised(&spec.engine)? {
+        if let Some(status) = supervisor::supervised(&self.engine, &self.data)? {
             return Ok(status);
         }
         let setup = self.server.setup(&spec, &self.data)?;
-        check(&spec, &setup)?;
-        let stop = Stop::from(interrupt::listen()?);
-        let session = Session::begin(spec, None, setup, |spec| self.out.claim(spec))?;
+        // Read again for the answer.
+        let prices = self.shown.prices.as_slice();
+        let (session, stop) = supervisor::begin(&self.engine, &self.data, prices, || {
+            check(&spec, &setup)?;
+            Session::begin(spec, None, setup, |spec| self.out.claim(spec))
+        })?;
         let dir = session.dir.clone();
         if !self.shown.json {
             self.open(question, &session);

@@ -26,7 +26,7 @@ mod sql;
 #[cfg(not(feature = "sql"))]
 #[path = "sql_absent.rs"]
 mod sql;
-mod study;
+pub(crate) mod study;
 
 use std::process::ExitCode;
 

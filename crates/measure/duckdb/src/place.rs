@@ -26,6 +26,14 @@ pub(crate) fn candidates(asked: Option<&Path>) -> Vec<PathBuf> {
     cache.into_iter().chain([PathBuf::from(NAME)]).collect()
 }
 
+/// The directories in which it may lie, beside the system's.
+#[must_use]
+pub fn library_directories() -> Vec<PathBuf> {
+    let directory = |path: PathBuf| Some(path.parent()?.to_owned());
+    let directories = candidates(None).into_iter().filter_map(directory);
+    directories.filter(|directory| !directory.as_os_str().is_empty()).collect()
+}
+
 /// Below the user's cache directory (XDG Base Directory Specification 0.8).
 fn cache(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());

@@ -41,10 +41,13 @@ pub mod sysbench;
 pub mod tls;
 pub mod valgrind;
 
+use std::path::{Path, PathBuf};
+
 use attach::Target;
 use scheduler::WithScheduler;
 use served::DatabaseEngine;
 use sysbench::Sysbench;
+pub use workahead_duckdb::library_directories;
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
 /// Registers the engines.
@@ -84,6 +87,17 @@ pub fn register(registry: &mut EngineRegistry) {
 #[must_use]
 pub fn works_in_this_process(engine: &str) -> bool {
     matches!(engine, "duckdb" | "datafusion")
+}
+
+/// The directory of an engine's data, below that of all engines: this user's alone, made if it is
+/// not there.
+///
+/// # Errors
+/// When it can't be made, or others can write to it.
+pub fn private_directory(engine: &str, data_dir: &Path) -> Result<PathBuf, EngineError> {
+    let home = data_dir.join(engine);
+    served::files::make_private(&home)?;
+    Ok(home)
 }
 
 #[cfg(feature = "sql")]

@@ -58,7 +58,7 @@ mod database;
 #[cfg(feature = "sql")]
 mod datafusion;
 mod duckdb;
-mod files;
+pub(crate) mod files;
 mod instrumented;
 mod load_times;
 mod mariadb;

@@ -106,12 +106,13 @@ impl Ask {
             return Ok(ExitCode::SUCCESS);
         }
         let spec = Spec::parse(JOINS_STUDY, &text)?;
-        if let Some(status) = supervisor::supervised(&spec.engine)? {
+        if let Some(status) = supervisor::supervised(&self.engine, &self.data)? {
             return Ok(status);
         }
         let setup = self.server.setup(&spec, &self.data)?;
-        let stop = Stop::from(interrupt::listen()?);
-        let session = Session::begin(spec, None, setup, |spec| self.out.claim(spec))?;
+        let (session, stop) = supervisor::begin(&self.engine, &self.data, &[], || {
+            Session::begin(spec, None, setup, |spec| self.out.claim(spec))
+        })?;
         let dir = session.dir.clone();
         let run = RunSession { session, stop, duration: duration::DurationLimit::ANY };
         match run.samples(LimitsArguments::MEASURED)? {

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use workahead_study::engine::Stop;
 use workahead_study::record::Record;
 
 use super::arguments::{DataArguments, ServerArguments};
 use super::duration;
 use super::limits::LimitsArguments;
 use super::run_session::{RunSession, Session};
-use crate::{interrupt, supervisor};
+use crate::supervisor;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  workahead study resume workahead-results/quick")]
@@ -35,10 +34,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let engine = Record::load(&args.dir)?.spec()?.engine;
-    if let Some(status) = supervisor::supervised(&engine)? {
+    if let Some(status) = supervisor::supervised(&engine, &args.data)? {
         return Ok(status);
     }
-    let stop = Stop::from(interrupt::listen()?);
-    let session = Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))?;
+    let (session, stop) = supervisor::begin(&engine, &args.data, &[], || {
+        Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))
+    })?;
     RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)
 }

@@ -2,13 +2,11 @@
 
 use std::process::ExitCode;
 
-use workahead_study::engine::Stop;
-
 use super::arguments::{DataArguments, OutArguments, ServerArguments, StudyArguments};
 use super::limits::LimitsArguments;
 use super::run_session::{RunSession, Session};
 use super::{duration, progress};
-use crate::{interrupt, supervisor};
+use crate::supervisor;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,12 +43,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let spec = args.study.spec()?;
     args.duration.fits(&spec)?;
-    if let Some(status) = supervisor::supervised(&spec.engine)? {
+    let engine = spec.engine.clone();
+    if let Some(status) = supervisor::supervised(&engine, &args.data)? {
         return Ok(status);
     }
     let setup = args.server.setup(&spec, &args.data)?;
-    let stop = Stop::from(interrupt::listen()?);
-    let session = Session::begin(spec, args.study.repetitions, setup, |spec| args.out.claim(spec))?;
+    let (session, stop) = supervisor::begin(&engine, &args.data, &[], || {
+        Session::begin(spec, args.study.repetitions, setup, |spec| args.out.claim(spec))
+    })?;
     progress::opening(&session, args.json);
     RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)
 }

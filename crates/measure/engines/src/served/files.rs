@@ -13,7 +13,7 @@ const OWNER_ONLY: u32 = 0o700;
 
 /// Makes a database's directory for this user alone, or refuses the one that is there: by links
 /// in it others would have this process write where those lead.
-pub(super) fn make_private(home: &Path) -> Result<(), EngineError> {
+pub(crate) fn make_private(home: &Path) -> Result<(), EngineError> {
     let make = || {
         if let Some(above) = home.parent().filter(|above| !above.exists()) {
             private_directory::make(above, PASSED_THROUGH)?;

@@ -1,0 +1,242 @@
+//! What the process of a run may still do once its places are known: whatever a statement makes of
+//! the database, it reads the system, writes where the run keeps its own, and reaches nobody else.
+//!
+//! ```text
+//! Landlock       files of the system are read, those of the run written; no TCP, and no signals or
+//!                abstract sockets to others (Linux 5.13; 6.7 and 6.12 for the last two)
+//! seccomp        no sockets, no permissions of files, and none of the calls by which root rules a
+//!                machine, or a program types into its terminal
+//! capabilities   of root's none but those that measuring takes
+//! ```
+//!
+//! They hold for all threads and programs that this process starts from then on, and nothing takes
+//! them back.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    Scope, path_beneath_rules,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+/// The version of Landlock whose rights are known here; an older kernel takes those that it knows.
+const LANDLOCK: ABI = ABI::V6;
+
+/// Programs, libraries, what the kernel says of machine and processes, time zones.
+const SYSTEM: [&str; 10] = [
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/proc",
+    "/sys",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/dev/cpu",
+];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Where a run reads and writes, beside the system.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Files and directories that are read.
+    pub(crate) read: Vec<PathBuf>,
+    /// Files and directories that are written to.
+    pub(crate) written: Vec<PathBuf>,
+    /// Counters are read, or functions profiled.
+    pub(crate) counts: bool,
+    /// The run is about the scheduler, whose programs go to the kernel.
+    pub(crate) loads_bpf: bool,
+}
+
+/// Confines this process, which has no other threads yet. Standard error says what the kernel
+/// can't do.
+///
+/// # Errors
+/// When there are other threads, which would stay as they are, or a place can't be opened.
+pub(crate) fn confine(places: &Places) -> anyhow::Result<()> {
+    let threads = std::fs::read_dir("/proc/self/task").context("/proc is not there")?.count();
+    ensure!(threads == 1, "the run has {threads} threads already and can't be confined");
+    for step in [keep_to, disable, give_up_rights] {
+        if let Err(missing) = step(places) {
+            say(&missing);
+        }
+    }
+    Ok(())
+}
+
+fn say(missing: &anyhow::Error) {
+    // Standard error may be closed; the run matters more.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{missing:#}: what a statement makes of the database has more of your rights than it \
+         should, so run no study of a stranger here"
+    );
+}
+
+/// Files, TCP, signals: by Landlock.
+fn keep_to(places: &Places) -> anyhow::Result<()> {
+    let read = AccessFs::from_read(LANDLOCK);
+    let all = AccessFs::from_all(LANDLOCK);
+    let devices = AccessFs::ReadFile | AccessFs::WriteFile;
+    let mut readable: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
+    readable.extend(places.read.iter().map(PathBuf::as_path));
+    let ruleset = Ruleset::default()
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(LANDLOCK))?
+        .scope(Scope::from_all(LANDLOCK))?
+        .create()?
+        .add_rules(path_beneath_rules(readable, read))?
+        .add_rules(path_beneath_rules(&places.written, all))?
+        .add_rules(path_beneath_rules(DEVICES, devices))?;
+    let status = ruleset.restrict_self()?.ruleset;
+    ensure!(status != RulesetStatus::NotEnforced, "this kernel has no Landlock (Linux 5.13)");
+    Ok(())
+}
+
+/// Root's rights, as to read the environment of processes: by capabilities.
+fn give_up_rights(places: &Places) -> anyhow::Result<()> {
+    if places.loads_bpf {
+        return Ok(());
+    }
+    let mut kept = CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK;
+    kept.set(CapabilitySet::PERFMON, places.counts);
+    let now = rustix::thread::capabilities(None)?;
+    let sets = CapabilitySets {
+        effective: now.effective & kept,
+        permitted: now.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, sets).context("capabilities can't be given up")
+}
+
+/// Calls that no run needs, and that Landlock lets through.
+const DISABLED: &[libc::c_long] = &[
+    // Others.
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Who may use a file, and what it says of itself.
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    libc::SYS_utimensat,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    // Calls that the kernel makes for this process, which a filter doesn't see.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // The machine.
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_quotactl,
+    libc::SYS_chroot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_userfaultfd,
+];
+
+/// Newer than the `libc` crate; the same number on all machines.
+const FCHMODAT2: libc::c_long = 452;
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+
+/// What x86-64 has beside them, from before there were calls that take a directory.
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[libc::c_long] = &[
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_chmod,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_ioperm,
+    libc::SYS_iopl,
+    X32_KEXEC_LOAD,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[libc::c_long] = &[];
+
+/// Of the x32 ABI, whose calls have this bit, and some of them numbers of their own.
+#[cfg(target_arch = "x86_64")]
+const X32: libc::c_long = 0x4000_0000;
+#[cfg(target_arch = "x86_64")]
+const X32_KEXEC_LOAD: libc::c_long = 528;
+#[cfg(target_arch = "x86_64")]
+const X32_IOCTL: libc::c_long = 514;
+
+/// What else could be called: by seccomp.
+fn disable(places: &Places) -> anyhow::Result<()> {
+    let why = "this kernel has no filters of system calls";
+    let filter: BpfProgram = filter(places.loads_bpf)?.try_into()?;
+    seccompiler::apply_filter_all_threads(&filter).context(why)
+}
+
+fn filter(loads_bpf: bool) -> Result<SeccompFilter, seccompiler::BackendError> {
+    let mut rules: BTreeMap<libc::c_long, Vec<SeccompRule>> = BTreeMap::new();
+    rules.extend(DISABLED.iter().chain(OLDER).map(|call| (*call, Vec::new())));
+    if !loads_bpf {
+        rules.insert(libc::SYS_bpf, Vec::new());
+    }
+    let is = |argument, mask: u64, value: u64| {
+        let operator = SeccompCmpOp::MaskedEq(mask);
+        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
+        SeccompRule::new(vec![condition])
+    };
+    // A pair of datagram sockets can still send to others.
+    let datagrams = [libc::SOCK_DGRAM, libc::SOCK_SEQPACKET, libc::SOCK_RAW];
+    let datagrams = datagrams.iter().map(|kind| is(1, 0xf, *kind as u64));
+    rules.insert(libc::SYS_socketpair, datagrams.collect::<Result<_, _>>()?);
+    // A file that root reads is made nobody's tool.
+    let modes = [libc::S_ISUID, libc::S_ISGID, libc::S_IWOTH].map(u64::from);
+    let modes = modes.iter().map(|bit| is(1, *bit, *bit));
+    rules.insert(libc::SYS_fchmod, modes.collect::<Result<_, _>>()?);
+    // What is typed into the terminal is run by the shell afterwards.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX];
+    let typing = typing.iter().map(|request| is(1, u64::from(u32::MAX), *request));
+    let typing: Vec<SeccompRule> = typing.collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_ioctl, typing.clone());
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.insert(X32_IOCTL, typing);
+        let x32: Vec<_> = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        rules.extend(x32);
+    }
+    let (others, these) = (SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32));
+    SeccompFilter::new(rules, others, these, std::env::consts::ARCH.try_into()?)
+}
