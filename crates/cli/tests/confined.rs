@@ -31,7 +31,7 @@ fn hostile(directory: &Path) -> PathBuf {
     library
 }
 
-/// Runs a statement so many times.
+/// Runs a statement a number of times.
 fn run(place: &Place, times: usize, method: &str, environment: &[(&str, &Path)]) {
     let study = format!(
         "title = 't'\nquestion = 'q'\nengine = 'duckdb'\nseed = 1\n[workload]\nworkload = 'sql'\n\
