@@ -145,6 +145,12 @@ pub enum JoinError {
         /// A limit that suffices unless rows to come are wider.
         enough: usize,
     },
+    /// A table can't be used for another join.
+    #[error("{why}")]
+    OtherTable {
+        /// The reason, with a remedy.
+        why: &'static str,
+    },
     /// The caller's [`StopCheck`](crate::StopCheck) stopped it.
     #[error("the join was stopped: run it again for its result")]
     Stopped,

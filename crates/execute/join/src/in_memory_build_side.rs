@@ -61,12 +61,12 @@ pub(crate) struct BuildData {
 /// The built table, for any number of probers on any thread.
 pub(crate) struct InMemoryBuildSide {
     pub(crate) spec: Arc<JoinSpec>,
-    pub(crate) data: BuildData,
+    pub(crate) data: Arc<BuildData>,
     pub(crate) output_rules: OutputRules,
     pub(crate) match_sources: Vec<ColumnSource>,
     pub(crate) layout_choice: LayoutChoice,
     /// The Bloom filter, if one may be put before the table.
-    pub(crate) bloom_filter: Option<SharedBloomFilter>,
+    pub(crate) bloom_filter: Option<Arc<SharedBloomFilter>>,
     pub(crate) rows: BuildRowCounts,
     /// Build rows with a match, if the join outputs or excludes them. With a residual predicate, a
     /// bit for each row; else one for the row of each key and, after those of all rows, one for the
@@ -78,6 +78,8 @@ pub(crate) struct InMemoryBuildSide {
     payload_bytes: usize,
     /// The charge for all of it.
     pub(crate) memory: Reservation,
+    /// That whose data this is too: it keeps the charge.
+    _base: Option<Arc<InMemoryBuildSide>>,
 }
 
 impl InMemoryBuildSide {
@@ -97,14 +99,14 @@ impl InMemoryBuildSide {
         let layout_choice = data.layout.clone().unless_hashed(hashed);
         // A hashed key is looked up together with its full key.
         let bloom_filter = match data.hash_table.buckets() {
-            Some(table) if !hashed => SharedBloomFilter::of(&spec, table),
+            Some(table) if !hashed => SharedBloomFilter::of(&spec, table).map(Arc::new),
             _ => None,
         };
         let payload_bytes = data.chunks.bytes();
         let batch_bytes_max = batch_bytes_max(memory.pool().share(), spec.probers);
         Self {
             spec,
-            data,
+            data: Arc::new(data),
             output_rules,
             match_sources,
             layout_choice,
@@ -115,6 +117,26 @@ impl InMemoryBuildSide {
             batch_bytes_max,
             payload_bytes,
             memory,
+            _base: None,
+        }
+    }
+
+    /// The same data for another join, which outputs no build rows on their own.
+    pub(crate) fn for_join(self: &Arc<Self>, spec: Arc<JoinSpec>) -> Self {
+        Self {
+            output_rules: spec.output_rules(),
+            match_sources: spec.match_sources(),
+            spec,
+            data: self.data.clone(),
+            layout_choice: self.layout_choice.clone(),
+            bloom_filter: self.bloom_filter.clone(),
+            rows: self.rows,
+            match_bitmap: None,
+            null_aware_state: self.null_aware_state.clone(),
+            batch_bytes_max: self.batch_bytes_max,
+            payload_bytes: self.payload_bytes,
+            memory: Reservation::new(self.memory.pool().clone()),
+            _base: Some(self.clone()),
         }
     }
 

@@ -69,6 +69,18 @@ pub(crate) enum EncodingKind {
 }
 
 impl Reader {
+    /// Whether both read the same keys from a side's rows.
+    pub(crate) fn reads_as(&self, other: &Self) -> bool {
+        self.columns == other.columns
+            && self.nulls_equal == other.nulls_equal
+            && match (&self.form, &other.form) {
+                (Form::Words(own), Form::Words(other)) => own == other,
+                (Form::Bytes, Form::Bytes) => true,
+                (Form::Rows(own), Form::Rows(other)) => own.formats_as(other),
+                _ => false,
+            }
+    }
+
     /// The encoding, if it doesn't depend on the build side's values.
     pub(crate) fn fixed_encoding(&self) -> Option<EncodingKind> {
         match &self.form {

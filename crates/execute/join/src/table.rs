@@ -10,10 +10,13 @@ use arrow_schema::SchemaRef;
 
 use crate::context::Context;
 use crate::in_memory_build_side::InMemoryBuildSide;
+use crate::join_type::SideOutput;
 use crate::spill::{
     Level, PartitionPair, Partitioner, ProbeFiles, ProbeSpill, Sizes, SpillFile, SpilledPartition,
 };
-use crate::{JoinError, JoinSpec, LayoutChoice, MemoryPool, Reservation, Side, SpillMetrics};
+use crate::{
+    HashJoin, JoinError, JoinSpec, LayoutChoice, MemoryPool, Reservation, Side, SpillMetrics,
+};
 
 /// The built side of a join, for any number of [`Prober`](crate::Prober)s on any thread.
 pub struct JoinTable {
@@ -203,6 +206,75 @@ impl JoinTable {
             (None, Some(spilled)) => spilled.probe.buffers.grow(to, more, &self.context),
             (None, None) => to.grow(more).map_err(|short| self.context.short(short)),
         }
+    }
+
+    /// The same table for another join with the same build side and keys: of another type, with
+    /// probe rows of another schema. Nothing is built or copied, and each has probers of its own.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow_array::{Int32Array, Int64Array, RecordBatch};
+    /// # use workahead_join::{HashJoin, JoinType, Prober, Side};
+    /// let shops = RecordBatch::try_from_iter([
+    ///     ("id", Arc::new(Int64Array::from(vec![1, 2])) as _),
+    ///     ("city", Arc::new(Int64Array::from(vec![10, 20])) as _),
+    /// ])?;
+    /// let join = |probe, key, how| {
+    ///     let join = HashJoin::by_names(probe, shops.schema(), &[(key, "id")], how)?;
+    ///     Ok::<_, workahead_join::JoinError>(join.with_build_side(Side::Right))
+    /// };
+    /// let mut build = join(shops.schema(), "id", JoinType::Left)?.build();
+    /// build.push(shops.clone())?;
+    /// let table = build.finish()?;
+    /// let sales = RecordBatch::try_from_iter([("shop", Arc::new(Int32Array::from(vec![2, 3])) as _)])?;
+    /// for (how, rows) in [(JoinType::Left, 2), (JoinType::Inner, 1), (JoinType::LeftAnti, 1)] {
+    ///     let same = table.for_join(&join(sales.schema(), "shop", how)?)?;
+    ///     let mut prober = Prober::new(Arc::new(same));
+    ///     prober.probe(sales.clone())?;
+    ///     assert!(prober.next_output()?.is_none() && prober.end()?.is_none());
+    ///     assert_eq!(prober.next_output()?.unwrap().num_rows(), rows);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the table was built for other keys or types, without all of its rows and columns (build
+    /// it for a left or a right join that outputs unmatched probe rows), or spills; or if the join
+    /// outputs build rows without a match.
+    pub fn for_join(&self, join: &HashJoin) -> Result<JoinTable, JoinError> {
+        let (own, spec) = (&self.spec, &join.spec);
+        let side = own.build_side;
+        let refused = |why| Err(JoinError::OtherTable { why });
+        let Some(in_memory) = self.in_memory().filter(|_| !self.spills()) else {
+            return refused("a table in files is for one join only: raise the memory limit");
+        };
+        if spec.build_side != side || spec.schema_of(side) != own.schema_of(side) {
+            return refused("the table has other columns: build one of this side");
+        }
+        if !spec.keys(side).reads_as(own.keys(side)) {
+            return refused("the table has keys of other types: cast this side's to the table's");
+        }
+        if own.output_rules().probe != SideOutput::Unmatched || own.null_aware {
+            return refused("the table lacks rows or columns: build it for a left or right join");
+        }
+        if spec.output_rules().build != SideOutput::Never || spec.null_aware {
+            return refused("this join outputs or counts rows of the table: build one for it");
+        }
+        let mut context = self.context.clone();
+        context.stop = spec.stop.clone();
+        let room = context.reservation();
+        let same = in_memory.for_join(Arc::new(spec.clone()));
+        Ok(Self {
+            spec: same.spec.clone(),
+            context,
+            in_memory: Mutex::new(Some(Arc::new(same))),
+            spilled: None,
+            ordered: None,
+            share: self.share,
+            room: Mutex::new(room),
+            probers: AtomicUsize::new(1),
+            statistics: self.statistics.clone(),
+        })
     }
 
     /// Sets the number of probers that will [`end`](crate::Prober::end); the last one returns the

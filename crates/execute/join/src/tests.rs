@@ -7,6 +7,7 @@ mod faults;
 mod inputs;
 mod kinds;
 mod ordered;
+mod other_joins;
 mod spilled;
 mod wide;
 mod work_sharing;

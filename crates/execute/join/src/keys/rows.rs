@@ -17,6 +17,7 @@ use super::fixed::Fixed;
 #[derive(Debug, Clone)]
 pub(crate) struct RowFormat {
     converter: Arc<RowConverter>,
+    fields: Arc<[SortField]>,
     /// Columns that are compared as words.
     words: Arc<[Option<Fixed>]>,
 }
@@ -37,7 +38,14 @@ impl RowFormat {
         let fields = types.iter().zip(words.iter()).map(|((own, _), fixed)| {
             SortField::new(if fixed.is_some() { DataType::UInt64 } else { own.clone() })
         });
-        Ok(Self { converter: Arc::new(RowConverter::new(fields.collect())?), words })
+        let fields: Arc<[_]> = fields.collect();
+        let converter = Arc::new(RowConverter::new(fields.to_vec())?);
+        Ok(Self { converter, fields, words })
+    }
+
+    /// Whether both convert the same columns to the same bytes.
+    pub(crate) fn formats_as(&self, other: &Self) -> bool {
+        self.fields == other.fields && self.words == other.words
     }
 
     /// The rows of decoded columns, and which of them can match if some can't.
