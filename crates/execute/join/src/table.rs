@@ -226,7 +226,8 @@ impl JoinTable {
     /// let mut build = join(shops.schema(), "id", JoinType::Left)?.build();
     /// build.push(shops.clone())?;
     /// let table = build.finish()?;
-    /// let sales = RecordBatch::try_from_iter([("shop", Arc::new(Int32Array::from(vec![2, 3])) as _)])?;
+    /// let sales = Arc::new(Int32Array::from(vec![2, 3]));
+    /// let sales = RecordBatch::try_from_iter([("shop", sales as _)])?;
     /// for (how, rows) in [(JoinType::Left, 2), (JoinType::Inner, 1), (JoinType::LeftAnti, 1)] {
     ///     let same = table.for_join(&join(sales.schema(), "shop", how)?)?;
     ///     let mut prober = Prober::new(Arc::new(same));

@@ -66,7 +66,8 @@ impl Error {
                 | JoinError::NoKeys
                 | JoinError::KeyType { .. }
                 | JoinError::KeyKinds { .. }
-                | JoinError::NullAware { .. },
+                | JoinError::NullAware { .. }
+                | JoinError::OtherTable { .. },
             )
             | Self::WrongUse(_) => "WrongUseError",
             Self::Input { .. } => "InputError",

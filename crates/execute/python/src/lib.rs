@@ -16,6 +16,7 @@ mod batches;
 pub mod driver;
 pub mod errors;
 mod facts;
+mod index;
 pub mod input;
 mod machine;
 mod options;
@@ -55,6 +56,7 @@ fn _workahead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<ResultStream>()?;
     module.add_class::<result_stream::Batch>()?;
+    module.add_class::<index::Index>()?;
     module.add_function(wrap_pyfunction!(join, module)?)?;
     module.add_function(wrap_pyfunction!(memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(machine::machine, module)?)?;

@@ -1,12 +1,12 @@
 //! The options of a call of `join`, checked and turned into a plan.
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use arrow_array::RecordBatchReader;
+use arrow_schema::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use workahead_join::{
-    Caches, HashJoin, JoinType, NullEquality, PagePool, Pool, Side, SpillDirectory,
+    Caches, HashJoin, JoinTable, JoinType, NullEquality, PagePool, Pool, Side, SpillDirectory,
     limited_batch_rows,
 };
 use workahead_machine::limits::Store;
@@ -15,7 +15,7 @@ use workahead_machine::{Machine, allocator};
 use crate::errors::Error;
 use crate::input;
 use crate::output_naming::OutputNaming;
-use crate::plan::Plan;
+use crate::plan::{Batches, Plan, TableSource};
 
 /// More than any machine has logical CPUs: a larger number is a mistake.
 const THREADS_MAX: usize = 4096;
@@ -49,32 +49,60 @@ pub(crate) struct Options {
 
 impl Options {
     /// A plan for two inputs: their schemas are known, no batch has been read.
-    pub(crate) fn plan(
-        &self,
-        left: Box<dyn RecordBatchReader + Send>,
-        right: Box<dyn RecordBatchReader + Send>,
-    ) -> Result<Plan, Error> {
+    pub(crate) fn plan(&self, left: Batches, right: Batches) -> Result<Plan, Error> {
         let join_type: JoinType = self.how.parse().map_err(wrong)?;
         let ordered = self.maintain_order.as_deref().map(side).transpose()?;
         let build_side = match ordered {
             Some(kept) => kept.other(),
             None => side(&self.build_side)?,
         };
-        let threads = if ordered.is_some() { 1 } else { self.threads()? };
-        let pool = self.memory_limit.map_or_else(Pool::unlimited, Pool::of);
+        let (schemas, pool) = ([left.schema(), right.schema()], self.pool());
+        let (join, naming) = self.join(schemas, join_type, build_side, pool.clone())?;
+        let (build, probe) = match build_side {
+            Side::Left => (left, right),
+            Side::Right => (right, left),
+        };
+        let (threads, ordered) = (self.threads()?, ordered.is_some());
+        let table = TableSource::Build(join, build);
+        Ok(Plan { table, build_side, naming, probe, pool, threads, ordered })
+    }
+
+    /// A plan for an input and the table of an index.
+    pub(crate) fn plan_with_index(&self, probe: Batches, index: &JoinTable) -> Result<Plan, Error> {
+        let join_type: JoinType = self.how.parse().map_err(wrong)?;
+        let schemas = [probe.schema(), index.spec().schema_of(Side::Right).clone()];
+        let (join, naming) = self.join(schemas, join_type, Side::Right, Pool::unlimited())?;
+        let table = TableSource::Index(Arc::new(index.for_join(&join)?));
+        let (pool, threads) = (Pool::unlimited(), self.threads()?);
+        let build_side = Side::Right;
+        Ok(Plan { table, build_side, naming, probe, pool, threads, ordered: threads == 1 })
+    }
+
+    fn pool(&self) -> Arc<Pool> {
+        self.memory_limit.map_or_else(Pool::unlimited, Pool::of)
+    }
+
+    /// The join of two inputs, and the names of its columns.
+    fn join(
+        &self,
+        [left, right]: [SchemaRef; 2],
+        join_type: JoinType,
+        build_side: Side,
+        pool: Arc<Pool>,
+    ) -> Result<(HashJoin, OutputNaming), Error> {
         let on: Vec<_> = self.on.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         for (left_key, right_key) in &on {
-            require_column(left_key, &left.schema(), Side::Left)?;
-            require_column(right_key, &right.schema(), Side::Right)?;
+            require_column(left_key, &left, "left input")?;
+            require_column(right_key, &right, "right input")?;
         }
-        let mut join = HashJoin::by_names(left.schema(), right.schema(), &on, join_type)?
+        let mut join = HashJoin::by_names(left, right, &on, join_type)?
             .with_build_side(build_side)
             .with_null_equality(self.null_equality())
             .with_suffix(&self.suffix)
             .with_table_layout(self.design.parse().map_err(wrong)?)
             .with_caches(caches())
-            .with_memory(pool.clone())
-            .with_probers(threads);
+            .with_memory(pool)
+            .with_probers(self.threads()?);
         if self.null_aware {
             join = join.with_null_aware()?;
         }
@@ -91,13 +119,7 @@ impl Options {
             None => naming,
         };
         let (join, naming) = naming.of(join)?;
-        let join = self.with_batch_rows(join)?;
-        let (build, probe) = match build_side {
-            Side::Left => (left, right),
-            Side::Right => (right, left),
-        };
-        let ordered = ordered.is_some();
-        Ok(Plan { join, build_side, naming, build, probe, pool, threads, ordered })
+        Ok((self.with_batch_rows(join)?, naming))
     }
 
     /// The join with spilling.
@@ -123,7 +145,11 @@ impl Options {
         }
     }
 
+    /// One if the order is kept.
     fn threads(&self) -> Result<usize, Error> {
+        if self.maintain_order.is_some() {
+            return Ok(1);
+        }
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         match self.threads {
             None => Ok(available()),
@@ -154,21 +180,20 @@ fn side(name: &str) -> Result<Side, Error> {
     }
 }
 
-/// Refuses a key that a side does not have, naming the side.
-fn require_column(name: &str, schema: &arrow_schema::Schema, side: Side) -> Result<(), Error> {
+/// Refuses a key that an input does not have, naming the input.
+pub(crate) fn require_column(name: &str, schema: &Schema, input: &str) -> Result<(), Error> {
     if schema.index_of(name).is_ok() {
         return Ok(());
     }
     let known: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     Err(Error::WrongUse(format!(
-        "the {} input has no column {name:?}: choose from {}",
-        side.name(),
+        "the {input} has no column {name:?}: choose from {}",
         known.join(", ")
     )))
 }
 
 /// The caches of this machine, read once.
-fn caches() -> Caches {
+pub(crate) fn caches() -> Caches {
     static CACHES: LazyLock<Caches> = LazyLock::new(|| {
         let machine = Machine::here();
         Caches::of(&machine, Store::of_user().load(&machine).as_ref())
@@ -177,10 +202,7 @@ fn caches() -> Caches {
 }
 
 /// Batches of a side.
-pub(crate) fn reader(
-    input: &Bound<'_, PyAny>,
-    side: Side,
-) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+pub(crate) fn reader(input: &Bound<'_, PyAny>, side: Side) -> PyResult<Batches> {
     input::reader(input, &format!("{} input", side.name()))
 }
 

@@ -32,13 +32,23 @@ const BUILD_ROWS: usize = 1 << 20;
 /// This fraction of a limit (1/4) is for queued batches and the allocator's overhead.
 const OVERHEAD_SHARE: usize = 4;
 
+/// The rows of an input.
+pub(crate) type Batches = Box<dyn RecordBatchReader + Send>;
+
+/// Where a join's table comes from.
+pub(crate) enum TableSource {
+    /// It is built, of these rows.
+    Build(HashJoin, Batches),
+    /// It is an index's.
+    Index(Arc<JoinTable>),
+}
+
 /// Everything a join needs to start.
 pub(crate) struct Plan {
-    pub(crate) join: HashJoin,
+    pub(crate) table: TableSource,
     pub(crate) build_side: Side,
     pub(crate) naming: OutputNaming,
-    pub(crate) build: Box<dyn RecordBatchReader + Send>,
-    pub(crate) probe: Box<dyn RecordBatchReader + Send>,
+    pub(crate) probe: Batches,
     pub(crate) pool: Arc<Pool>,
     pub(crate) threads: usize,
     pub(crate) ordered: bool,
@@ -53,13 +63,18 @@ impl Plan {
 }
 
 fn join(driver: &Driver, plan: Plan) -> Result<(), Error> {
-    let Plan { join, build_side, naming, build, probe, pool, threads, ordered } = plan;
+    let Plan { table, build_side, naming, probe, pool, threads, ordered } = plan;
     let mut overhead = Reservation::new(pool.clone());
     let limit = pool.limit();
     overhead.grow(limit.map_or(0, |limit| limit / OVERHEAD_SHARE)).map_err(limit_error)?;
     let rows = |unlimited| limit.map_or(unlimited, limited_batch_rows);
-    let build_batches = InputBatches::new(build_side, build, rows(BUILD_ROWS));
-    let table = Arc::new(build_table(driver, &join, &build_batches)?);
+    let table = match table {
+        TableSource::Index(table) => table,
+        TableSource::Build(join, build) => {
+            let batches = InputBatches::new(build_side, build, rows(BUILD_ROWS));
+            Arc::new(build_table(driver, &join, &batches)?)
+        }
+    };
     if ordered && table.spills() {
         return Err(Error::WrongUse(
             "the order can't be kept because the build side does not fit into memory: leave out \

@@ -6,7 +6,7 @@
 
 :func:`join` takes anything with the Arrow PyCapsule interface (tables, data frames and readers of
 pyarrow, Polars, pandas, DuckDB, DataFusion) and returns a reader that all of them take, without a
-copy. :func:`machine` describes this computer and :func:`limits` its memory's measured limits;
+copy; :class:`Index` keeps one side for many such joins. :func:`machine` describes this computer and :func:`limits` its memory's measured limits;
 :func:`study` reads the results of ``workahead study run``. :func:`sql` runs SQL with these joins,
 by a second wheel.
 """
@@ -18,6 +18,7 @@ from ._errors import (
     WorkaheadError,
     WrongUseError,
 )
+from ._index import Index
 from ._join import Reader, join
 from ._machine import limits, machine
 from ._sql import sql
@@ -26,6 +27,7 @@ from ._workahead import Batch, __version__
 
 __all__ = [
     "Batch",
+    "Index",
     "InputError",
     "MemoryLimitError",
     "Reader",
