@@ -22,6 +22,9 @@ pub struct Address {
     pub settings: Vec<(String, String)>,
     /// Whether every session's transactions only read unless they say otherwise.
     pub read_only: bool,
+    /// Whether names in texts are the server's own whatever a user, a database or a schema of it
+    /// sets: for texts of ours, which a function of the same name would otherwise run in.
+    pub own_names: bool,
     /// Whether the password may leave this machine as it is, if the server asks for it.
     pub cleartext: bool,
     /// How the connection is encrypted, unless it is a local socket's.

@@ -116,7 +116,7 @@ impl Target {
     /// When nothing answers, or the server rejects the user.
     pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
         let opened = match self.software {
-            Software::Postgres => postgres::Connection::open(&self.address).map(boxed),
+            Software::Postgres => self.open_postgres(),
             Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
         };
         let connection = opened.map_err(|error| advise(error, &self.address))?;
@@ -126,12 +126,28 @@ impl Target {
         })
     }
 
+    /// A session of PostgreSQL; for one that only reads, its own functions come first.
+    fn open_postgres(&self) -> Result<Box<dyn Connection>, SessionError> {
+        let mut connection = postgres::Connection::open(&self.address)?;
+        if self.access == Access::ReadOnly
+            && let Some(first) = shadows(&connection.texts("SHOW search_path")?.concat())
+        {
+            let user = &self.address.user;
+            return Err(SessionError::Failed(format!(
+                "the search_path of `{user}` there has {first} before pg_catalog, whose functions \
+                 others can then replace: ALTER ROLE or ALTER DATABASE … RESET search_path"
+            )));
+        }
+        Ok(boxed(connection))
+    }
+
     /// Connects for texts of ours, settings and what the server says of itself, with a time limit
-    /// for the login and all that follows.
+    /// for the login and all that follows. Names in them are the server's own.
     pub(crate) fn connect_briefly(&self) -> Result<Box<dyn Connection>, SessionError> {
+        let address = Address { own_names: true, ..self.address.clone() };
         let opened = match self.software {
-            Software::Postgres => postgres::Connection::open_briefly(&self.address).map(boxed),
-            Software::MariaDb => mariadb::Connection::open_briefly(&self.address).map(boxed),
+            Software::Postgres => postgres::Connection::open_briefly(&address).map(boxed),
+            Software::MariaDb => mariadb::Connection::open_briefly(&address).map(boxed),
         };
         opened.map_err(|error| advise(error, &self.address))
     }
@@ -164,6 +180,15 @@ impl Target {
     pub fn read_only_role(&self) -> String {
         role::read_only(self)
     }
+}
+
+/// The schema that a search path has before the server's own, which is the first one unless it is
+/// named (PostgreSQL manual, 5.9.5).
+fn shadows(search_path: &str) -> Option<&str> {
+    let name = |part: &str| part.trim().trim_matches('"').to_ascii_lowercase();
+    let first = search_path.split(',').next()?;
+    let named = search_path.split(',').any(|part| name(part) == "pg_catalog");
+    (named && name(first) != "pg_catalog").then(|| first.trim())
 }
 
 fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
@@ -256,8 +281,8 @@ fn address(url: &mut Url, software: Software) -> Result<Address, String> {
         return Err(format!("the URL names no database: write {}://…/DATABASE", url.scheme));
     }
     let (password, settings) = (url.password.take(), Vec::new());
-    let (read_only, cleartext) = (false, false);
-    Ok(Address { place, user, password, database, settings, read_only, cleartext, tls })
+    let (read_only, own_names, cleartext) = (false, false, false);
+    Ok(Address { place, user, password, database, settings, read_only, own_names, cleartext, tls })
 }
 
 /// The parameters of encryption, by libpq's names or those of MySQL's client.

@@ -251,6 +251,7 @@ fn address(home: &Home, database: &str) -> Address {
         database: database.to_owned(),
         settings: Vec::new(),
         read_only: false,
+        own_names: false,
         cleartext: false,
         tls: Tls::default(),
     }

@@ -254,6 +254,7 @@ fn address(home: &Home, port: u16, database: &str) -> Address {
         database: database.to_owned(),
         settings: Vec::new(),
         read_only: false,
+        own_names: false,
         cleartext: false,
         tls: Tls::default(),
     }

@@ -10,8 +10,9 @@
 //! The server's read-only transaction refuses to change tables; it lets through what acts outside
 //! of them: `COPY … TO PROGRAM`, `INTO OUTFILE`, settings, notifications, functions that open other
 //! connections. These are refused here, by what is allowed and not by what is known to be wrong.
-//! This is the outer one of two walls: a function that takes the name of a built-in one, or that a
-//! view or an operator calls, is only stopped by the inner one.
+//! Functions are sent with their schema, so that none of the same name is called. This is the outer
+//! one of two walls: a function that a view, a cast or an operator calls is only stopped by the
+//! inner one.
 
 mod functions;
 mod quotes;
@@ -19,8 +20,8 @@ mod quotes;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Ident, ObjectName, Query, Select, SetExpr, Statement,
-    TableFactor, Visit, Visitor,
+    AccessExpr, BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
+    Select, SetExpr, Statement, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
 use sqlparser::dialect::{Dialect as Grammar, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
@@ -128,7 +129,11 @@ fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
     if let ControlFlow::Break(says) = statement.visit(&mut check) {
         return Err(*says);
     }
-    let anew = statement.to_string();
+    let mut statements = statements;
+    if dialect == Dialect::Postgres {
+        let _ = VisitMut::visit(&mut statements, &mut Qualify);
+    }
+    let anew = statements.iter().map(ToString::to_string).collect::<String>();
     plain(&anew, dialect)?;
     if dialect == Dialect::Postgres
         && let Some(operator) = quotes::unknown_operator(&anew, &OPERATORS_OF_ONE)
@@ -138,6 +143,42 @@ fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
     match Parser::parse_sql(grammar, &anew) {
         Ok(again) if again == statements => Ok(anew),
         _ => Err("it can't be written anew: write it in another way".to_owned()),
+    }
+}
+
+/// Names the server's own functions in full, so that none of the same name is taken for one. Those
+/// of the grammar can't be named so, and need not.
+struct Qualify;
+
+impl Qualify {
+    fn name(name: &mut ObjectName) {
+        let [part] = name.0.as_slice() else { return };
+        let ident = part.as_ident().map(folded);
+        if ident.is_some_and(|ident| !functions::OF_GRAMMAR.contains(&ident.as_ref())) {
+            name.0.insert(0, ObjectNamePart::Identifier(Ident::new("pg_catalog")));
+        }
+    }
+}
+
+impl VisitorMut for Qualify {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } =
+            table
+        {
+            Self::name(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expression
+            && function.args != FunctionArguments::None
+        {
+            Self::name(&mut function.name);
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -51,7 +51,7 @@ const MARIADB_FUNCTION: &str = "
 
 /// Looks at the user's rights; in words what they could write.
 pub(super) fn examine(target: &Target) -> Result<Option<String>, SessionError> {
-    let mut session = target.connect_briefly()?;
+    let mut session = target.connect_to_observe()?;
     let rights = match target.software {
         Software::Postgres => Rights {
             superuser: texts(session.session(), POSTGRES_SUPERUSER)?.into_iter().next(),

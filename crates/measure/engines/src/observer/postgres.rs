@@ -11,8 +11,7 @@ use super::{Look, Reader, Unseen, Wait};
 use crate::connector::Connection;
 
 /// Names of waits for the log begin with WAL, as files and as latches, in every version; the last
-/// part of a commit is to wait for a synchronous standby. Names are qualified, since a user's
-/// settings may put another schema first.
+/// part of a commit is to wait for a synchronous standby.
 const LOOK: &str = "
     SELECT (SELECT pg_catalog.sum(xact_commit + xact_rollback)::bigint
             FROM pg_catalog.pg_stat_database),

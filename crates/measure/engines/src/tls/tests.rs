@@ -112,6 +112,7 @@ pub(crate) fn address(host: &str, port: u16, tls: Tls) -> Address {
         database: "shop".to_owned(),
         settings: Vec::new(),
         read_only: false,
+        own_names: false,
         cleartext: false,
         tls,
     }

@@ -143,6 +143,7 @@ fn another_protocol_is_not_taken_for_one_of_ours() {
         database: "d".to_owned(),
         settings: Vec::new(),
         read_only: false,
+        own_names: false,
         cleartext: false,
         tls: workahead_engines::tls::Tls::default(),
     };

@@ -300,6 +300,73 @@ fn nothing_is_written_through_postgres() {
     assert_eq!(dump(), before);
 }
 
+/// What an owner of a database can put in the way of names: each raises what it is.
+const REPLACED: &str = "
+    create schema evil; grant usage on schema evil to public;
+    create function evil.current_setting(text) returns text language plpgsql as
+      $$ begin raise 'replaced current_setting'; end $$;
+    create function evil.sum(numeric) returns numeric language plpgsql as
+      $$ begin raise 'replaced sum'; end $$;
+    create function evil.equal(text, text) returns bool language plpgsql as
+      $$ begin raise 'replaced ='; end $$;
+    create function evil.equal(name, name) returns bool language plpgsql as
+      $$ begin raise 'replaced ='; end $$;
+    create function evil.join(text, text) returns text language plpgsql as
+      $$ begin raise 'replaced ||'; end $$;
+    create operator evil.= (leftarg = text, rightarg = text, function = evil.equal);
+    create operator evil.= (leftarg = name, rightarg = name, function = evil.equal);
+    create operator evil.<> (leftarg = name, rightarg = name, function = evil.equal);
+    create operator evil.|| (leftarg = text, rightarg = text, function = evil.join);
+    create function public.lower(varchar) returns text language plpgsql as
+      $$ begin raise 'replaced lower'; end $$";
+
+#[test]
+fn no_function_is_taken_for_one_of_postgres_own() {
+    use workahead_workloads::session::Session;
+    let home = directory();
+    let server = postgres::Server::start(&options(home.path()), &Stop::new())
+        .unwrap_or_else(|error| panic!("{error}"));
+    server.create_database("d").unwrap();
+    let mut owner = server.connect("d").unwrap();
+    owner.run("create role reader login").unwrap();
+    owner.run(REPLACED).unwrap();
+    let target = |who: &str| {
+        let url = format!("postgres://{who}@/d?host={}", home.path().join("server/run").display());
+        Target::parse(&url, Access::ReadOnly).unwrap()
+    };
+    let superuser = || Target { superuser: true, ..target("workahead") };
+    owner.run("alter database d set search_path = evil, pg_catalog, public").unwrap();
+    // Texts of ours mean the server's functions.
+    let says = target("workahead").examine().unwrap_err().to_string();
+    assert!(says.contains("a superuser's query can run programs"), "{says}");
+    let says = superuser().examine().unwrap_err().to_string();
+    assert!(says.contains("functions that are not built in"), "{says}");
+    assert_eq!(target("reader").examine().unwrap(), None);
+    for who in [target("reader"), superuser()] {
+        workahead_engines::observer::Observer::begin(&who).unwrap();
+    }
+    // Texts of a study are not sent where they might mean others.
+    let says = target("reader").connect().map(drop).unwrap_err().to_string();
+    assert!(says.contains("has evil before pg_catalog"), "{says}");
+    owner.run("alter database d set search_path = public").unwrap();
+    let mut session = target("reader").connect().unwrap();
+    let statement =
+        session.prepare("select lower('A'::varchar), sum(a) from generate_series(1, 3) as g(a)");
+    let mut seen = Vec::new();
+    let row = &mut |row: workahead_workloads::session::Row<'_>| {
+        seen.push((
+            row.text(0)?.to_owned(),
+            row.text(1).map(str::to_owned).or_else(|_| row.int(1).map(|sum| sum.to_string()))?,
+        ));
+        Ok(())
+    };
+    session.query(statement.unwrap(), &[], row).unwrap();
+    assert_eq!(seen, [("a".to_owned(), "6".to_owned())]);
+    // The owner's own session does call it.
+    let says = owner.run("select lower('A'::varchar)").unwrap_err().to_string();
+    assert!(says.contains("replaced lower"), "{says}");
+}
+
 #[test]
 fn nothing_is_written_through_mariadb() {
     use workahead_workloads::session::Session;

@@ -35,6 +35,21 @@ fn queries_pass() {
 }
 
 #[test]
+fn functions_are_sent_with_their_schema() {
+    for (text, sent) in [
+        ("select Lower(a), pg_catalog.lower(b)", "SELECT pg_catalog.Lower(a), pg_catalog.lower(b)"),
+        ("select * from generate_series(1, 2)", "SELECT * FROM pg_catalog.generate_series(1, 2)"),
+        (
+            "select coalesce(a, sum(b) over ()), current_date, trim(c)",
+            "SELECT coalesce(a, pg_catalog.sum(b) OVER ()), current_date, TRIM(c)",
+        ),
+    ] {
+        assert_eq!(check(text, Dialect::Postgres).as_deref(), Ok(sent));
+    }
+    assert_eq!(check("select lower(a)", Dialect::MariaDb).as_deref(), Ok("SELECT lower(a)"));
+}
+
+#[test]
 fn what_is_no_query_is_refused() {
     for text in [
         "insert into t values (1)",

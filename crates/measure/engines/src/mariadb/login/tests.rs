@@ -49,6 +49,7 @@ impl Fake {
             database: "shop".to_owned(),
             settings: Vec::new(),
             read_only: false,
+            own_names: false,
             cleartext: false,
             tls: Tls::default(),
         };
