@@ -12,21 +12,25 @@
 //! here. It ends with this process, whatever ends this one. Before its database is opened it is
 //! confined to its places, as [`confinement`] has it.
 
+mod begun;
 mod confinement;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 use workahead_machine::control::smt::SmtAxis;
 use workahead_machine::limits::Store;
+use workahead_machine::process::inherited;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Stop;
 use workahead_study::setting::Setting;
+use workahead_study::spec::Spec;
 
 use crate::commands::study::arguments::DataArguments;
 use crate::commands::study::run_session::Session;
@@ -39,16 +43,26 @@ const VARIABLE: &str = "WORKAHEAD_SUPERVISOR";
 
 /// The process of the run, 0 without one.
 static RUN: AtomicI32 = AtomicI32::new(0);
+/// How often it was interrupted.
+static INTERRUPTIONS: AtomicU32 = AtomicU32::new(0);
+/// The last one is not up to it.
+const KILLED_AT: u32 = 3;
 
 /// Runs this command once more, in a process of its own, and returns its status; `None` in that
 /// process, and for engines that have processes of their own.
 ///
 /// # Errors
 /// When a signal ended the run.
-pub(crate) fn supervised(engine: &str, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
+pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
+    let engine = &spec.engine;
     if !workahead_engines::works_in_this_process(engine) || is_supervised()? {
         return Ok(None);
     }
+    begun::keep(spec, data)?;
+    inherited::keep_files();
+    // It is not in the foreground.
+    inherited::write_in_background();
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     ctrlc::set_handler(interrupt).context("can't listen for Ctrl-C")?;
     let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
     let mut run = Command::new(program)
@@ -56,12 +70,48 @@ pub(crate) fn supervised(engine: &str, data: &DataArguments) -> anyhow::Result<O
         .env(VARIABLE, std::process::id().to_string())
         .env("TMPDIR", std::path::absolute(temporary(&data.directory().join(engine)))?)
         .process_group(0)
+        .stdin(Stdio::null())
         .spawn()
         .context("can't start a process for the run")?;
     RUN.store(run.id().cast_signed(), Ordering::SeqCst);
     let status = run.wait();
     RUN.store(0, Ordering::SeqCst);
+    end_what_is_left();
     status_of(status.context("can't wait for the run")?).map(Some)
+}
+
+/// The same, to continue a run: of the study that was begun here. What is written in the result may
+/// be the work of the run.
+///
+/// # Errors
+/// As [`supervised`]; and when it is another study.
+pub(crate) fn resumed(spec: &Spec, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
+    if workahead_engines::works_in_this_process(&spec.engine) && !begun::is_known(spec, data) {
+        bail!(
+            "the study of this result is not one that was begun here with {}: run it anew, or \
+             give the --data-dir that it was run with",
+            data.directory().display()
+        )
+    }
+    supervised(spec, data)
+}
+
+/// Ends the programs that the run leaves: they are children of this process now.
+fn end_what_is_left() {
+    loop {
+        let own = format!("/proc/self/task/{}/children", std::process::id());
+        let left = fs::read_to_string(own).unwrap_or_default();
+        let left = left.split_whitespace().filter_map(|one| one.parse().ok());
+        let left: Vec<Pid> = left.filter_map(Pid::from_raw).collect();
+        if left.is_empty() {
+            return;
+        }
+        for one in left {
+            // It may have ended meanwhile.
+            let _ = rustix::process::kill_process(one, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(one), WaitOptions::empty());
+        }
+    }
 }
 
 /// Begins a run, and the listening to signals; where its database works in this process, that is
@@ -81,7 +131,12 @@ pub(crate) fn begin(
     }
     let session = begin()?;
     let home = workahead_engines::private_directory(engine, &data.directory())?;
-    fs::create_dir_all(temporary(&home)).context("no directory for temporary files")?;
+    let temporary = temporary(&home);
+    // An earlier run may have left anything there.
+    if !fs::symlink_metadata(&temporary).is_ok_and(|found| found.is_dir()) {
+        let _ = fs::remove_file(&temporary);
+        fs::create_dir(&temporary).context("no directory for temporary files")?;
+    }
     let limits = Store::of_user().directory().map(Path::to_owned);
     // They are measured again by the next run if there is no such directory.
     let limits = limits.filter(|limits| fs::create_dir_all(limits).is_ok());
@@ -93,6 +148,7 @@ pub(crate) fn begin(
         read: read.iter().cloned().chain(worker).collect(),
         written: written.into_iter().flatten().collect(),
         counts: !session.plan.collection.is_nothing(),
+        starts_programs: session.plan.instrumented.is_some(),
         loads_bpf: false,
     };
     session.plan.cells.iter().for_each(|cell| places.add(cell));
@@ -113,7 +169,7 @@ impl Places {
         self.read.extend(files.filter(|file| file.is_file()));
         if text("smt") == Some(SmtAxis::OffHotplug.name()) {
             // The journal's own, which only root can make.
-            let _ = fs::create_dir_all("/run/workahead");
+            let _ = fs::DirBuilder::new().mode(0o755).create("/run/workahead");
             self.written.extend(["/run/workahead", "/sys/devices/system/cpu"].map(PathBuf::from));
         }
         self.loads_bpf |= cell.get("scheduler").is_some();
@@ -133,8 +189,12 @@ fn is_supervised() -> anyhow::Result<bool> {
 
 fn interrupt() {
     match Pid::from_raw(RUN.load(Ordering::SeqCst)) {
-        // It may have ended meanwhile.
-        Some(run) => drop(rustix::process::kill_process(run, Signal::INT)),
+        Some(run) => {
+            let before = INTERRUPTIONS.fetch_add(1, Ordering::SeqCst);
+            let signal = if before + 1 >= KILLED_AT { Signal::KILL } else { Signal::INT };
+            // It may have ended meanwhile.
+            let _ = rustix::process::kill_process(run, signal);
+        }
         None => std::process::exit(1),
     }
 }

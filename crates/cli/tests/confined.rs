@@ -11,11 +11,18 @@ use std::process::Command;
 
 use process::{Place, text};
 
+const RUN: [&str; 6] = ["study", "run", "s.toml", "--no-limits", "--data-dir", "data"];
+
+/// The directory of DuckDB's library.
+fn real() -> PathBuf {
+    let mut all = workahead_engines::library_directories().into_iter();
+    let real = all.find(|directory| directory.join("libduckdb.so").exists());
+    real.expect("DuckDB: `cargo xtask setup`")
+}
+
 /// The hostile library, in a directory of its own.
 fn hostile(directory: &Path) -> PathBuf {
-    let real = workahead_engines::library_directories();
-    let real = real.iter().find(|directory| directory.join("libduckdb.so").exists());
-    let real = real.expect("DuckDB: `cargo xtask setup`");
+    let real = real();
     let library = directory.join("libduckdb.so");
     let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("run by cargo");
     let source = Path::new(&package).join("tests/confined/hostile.c");
@@ -39,7 +46,7 @@ fn run(place: &Place, times: usize, method: &str, environment: &[(&str, &Path)])
     );
     fs::write(place.path("s.toml"), study).unwrap();
     let run = place
-        .command(&["study", "run", "s.toml", "--no-limits", "--out", "out", "--data-dir", "data"])
+        .command(&[&RUN[..], &["--out", "out"]].concat())
         .envs(environment.iter().copied())
         .output()
         .unwrap();
@@ -56,7 +63,20 @@ fn a_database_that_does_its_worst_reaches_nothing_and_the_run_goes_on() {
     fs::create_dir(place.path("mine")).unwrap();
     let victim = place.path("mine/victim");
     fs::write(&victim, "precious").unwrap();
-    run(&place, 2, "", &[("WORKAHEAD_DUCKDB", &library), ("VICTIM", &victim)]);
+    // What the next command would load and run.
+    let cache = place.path("cache");
+    let next = cache.join("workahead/duckdb/1/libduckdb.so");
+    fs::create_dir_all(next.parent().unwrap()).unwrap();
+    fs::write(&next, "precious").unwrap();
+    let environment: [(&str, &Path); 4] = [
+        ("WORKAHEAD_DUCKDB", &library),
+        ("XDG_CACHE_HOME", &cache),
+        ("LIBRARY", &next),
+        ("VICTIM", &victim),
+    ];
+    run(&place, 2, "", &environment);
+    assert_eq!(fs::read_to_string(&next).unwrap(), "precious");
+    assert_eq!(process::names(next.parent().unwrap()), ["libduckdb.so"]);
 
     assert_eq!(process::names(&place.path("mine")), ["victim"]);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
@@ -76,4 +96,52 @@ fn a_database_that_does_its_worst_reaches_nothing_and_the_run_goes_on() {
 fn what_a_run_starts_finds_its_program_and_library() {
     let counted = "instrumented = { tool = 'callgrind', caches = 'pentium-4-ht-2m-l1d-16k' }\n";
     run(&Place::new(), 1, counted, &[]);
+}
+
+/// A study of one statement, in a place of its own.
+fn small() -> Place {
+    let place = Place::new();
+    run(&place, 1, "", &[]);
+    place
+}
+
+#[test]
+fn a_result_is_resumed_only_with_the_study_that_was_begun() {
+    let place = small();
+    let resume = ["study", "resume", "out", "--no-limits", "--data-dir", "data"];
+    assert!(place.run(&resume).status.success());
+    let record = place.path("out/run.json");
+    let text = fs::read_to_string(&record).unwrap();
+    let more = text.replace("queries = 1", "queries = 1\\nset_up = '/etc/passwd'");
+    assert_ne!(more, text);
+    fs::write(&record, more).unwrap();
+    assert!(place.fails(&resume, 1).contains("not one that was begun here"));
+}
+
+#[test]
+fn places_with_other_things_in_them_are_refused() {
+    let place = small();
+    fs::create_dir(place.path("project")).unwrap();
+    fs::write(place.path("project/precious"), "").unwrap();
+    let run = ["study", "run", "s.toml", "--no-limits", "--data-dir", "data", "--out", "project"];
+    assert!(place.fails(&run, 1).contains("`precious`"));
+    assert_eq!(process::names(&place.path("project")), ["precious"]);
+    let library = workahead_engines::library_directories().remove(0);
+    let library = place.path("data/duckdb").join(library.file_name().unwrap());
+    fs::create_dir(&library).unwrap();
+    fs::copy(real().join("libduckdb.so"), library.join("libduckdb.so")).unwrap();
+    let mut inside = place.command(&[&RUN[..], &["--out", "new"]].concat());
+    let said = inside.env("WORKAHEAD_DUCKDB", library.join("libduckdb.so")).output().unwrap();
+    assert!(text(&said.stderr).contains("a statement could replace"), "{}", text(&said.stderr));
+}
+
+#[test]
+fn whatever_the_umask_is_a_run_has_its_files() {
+    let place = small();
+    let program = std::env::var("WORKAHEAD_PROGRAM");
+    let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_workahead").to_owned());
+    let script = format!("umask 0; exec '{program}' {} --out new", RUN.join(" "));
+    let run = Command::new("sh").args(["-c", &script]).current_dir(place.directory.path()).output();
+    let run = run.unwrap();
+    assert!(run.status.success(), "{}", text(&run.stderr));
 }

@@ -77,6 +77,23 @@ fn an_interruption_reaches_the_run_once() {
 }
 
 #[test]
+fn a_run_that_does_not_listen_is_killed_by_the_third_interruption() {
+    let (_place, child) = busy();
+    let run = working(&child);
+    let stop = std::process::Command::new("kill").args(["-STOP", &run[0].to_string()]).status();
+    assert!(stop.unwrap().success());
+    for _ in 0..3 {
+        interrupt(&child);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.lines().last().unwrap().contains("SIGKILL"), "{said}");
+    assert!(!alive(run[0]));
+}
+
+#[test]
 fn a_killed_command_takes_the_run_with_it() {
     let (_place, mut child) = busy();
     let run = working(&child);

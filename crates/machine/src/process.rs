@@ -16,6 +16,7 @@
 
 mod allowance;
 pub mod group;
+pub mod inherited;
 pub mod machine_wide;
 mod measures;
 pub mod peer;

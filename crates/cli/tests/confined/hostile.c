@@ -11,8 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,7 +45,7 @@ static void *in_a_thread(void *unused) {
 }
 
 static void attack(void) {
-  char path[64];
+  char path[4096];
   int pair[2];
   int parent = getppid();
   tried("read a file", open(victim, O_RDONLY));
@@ -54,8 +60,12 @@ static void attack(void) {
   tried("change its owner", lchown(victim, 0, 0));
   tried("change its times", utimensat(AT_FDCWD, victim, NULL, 0));
   tried("add a device", mknod(beside("device"), S_IFCHR | 0600, 259));
-  int library = open("/proc/self/exe", O_RDONLY);
-  tried("let others write to a program", getuid() == 0 ? fchmod(library, 04757) : (errno = EPERM, -1));
+  int program = open("/proc/self/exe", O_RDONLY);
+  tried("let others write to a program", getuid() == 0 ? fchmod(program, 04757) : (errno = EPERM, -1));
+  const char *library = getenv("LIBRARY");
+  tried("write to the next command's library", open(library, O_WRONLY));
+  tried("replace it", rename(library, victim));
+  tried("put one beside it", open(strcat(strcpy(path, library), ".x"), O_CREAT | O_WRONLY, 0600));
   tried("open a socket", socket(AF_UNIX, SOCK_STREAM, 0));
   tried("open an internet socket", socket(AF_INET, SOCK_STREAM, 0));
   tried("open datagram sockets", socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
@@ -68,13 +78,27 @@ static void attack(void) {
   snprintf(path, sizeof path, "/proc/%d/mem", parent);
   tried("open the command's memory", open(path, O_RDWR));
   tried("trace the command", syscall(SYS_ptrace, 0x4206 /* seize */, parent, 0, 0));
+  struct rlimit none = {0, 0};
+  tried("end the command by a limit", prlimit(parent, RLIMIT_CPU, &none, NULL));
+  tried("slow the command down", setpriority(PRIO_PROCESS, parent, 19));
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(0, &cpus);
+  tried("keep the command to a CPU", sched_setaffinity(parent, sizeof cpus, &cpus));
+  tried("share memory with others", shmget(IPC_PRIVATE, 1, 0600));
+  tried("leave messages for others", msgget(IPC_PRIVATE, 0600));
+  tried("leave a process behind", fork());
+  tried("the same by clone", syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  tried("have a user name space", syscall(SYS_clone, SIGCHLD | 0x10000000, 0, 0, 0, 0));
+  tried("outlive the command", prctl(PR_SET_PDEATHSIG, 0));
+  tried("take the terminal", ioctl(2, TIOCSPGRP, &program));
   tried("type into the terminal", ioctl(2, TIOCSTI, "x"));
   tried("set up io_uring", syscall(SYS_io_uring_setup, 1, beside("none")));
   tried("load a BPF program", syscall(SYS_bpf, 0, NULL, 0));
   tried("leave the name spaces", syscall(SYS_unshare, 0x10000000));
   tried("mount", syscall(SYS_mount, "none", "/mnt", "tmpfs", 0, NULL));
   tried("change the host's name", sethostname("x", 1));
-  tried("load a module", syscall(SYS_finit_module, library, "", 0));
+  tried("load a module", syscall(SYS_finit_module, program, "", 0));
   tried("write a kernel setting", open("/proc/sys/kernel/core_pattern", O_WRONLY));
   tried("write to a CPU's settings", open("/sys/devices/system/cpu/smt/control", O_WRONLY));
   pthread_t thread;

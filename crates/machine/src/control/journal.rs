@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,11 @@ impl Journal {
         let mut directory = DirBuilder::new();
         let made = directory.recursive(true).mode(0o755).create(root.path(DIRECTORY));
         made.map_err(no_place)?;
+        let owned = std::fs::symlink_metadata(root.path(DIRECTORY)).map_err(no_place)?;
+        if owned.uid() != rustix::process::geteuid().as_raw() || owned.mode() & 0o022 != 0 {
+            let says = format!("others can write to /{DIRECTORY}: `rm -r` it, and run this again");
+            return Err(Unsupported(says));
+        }
         let path = root.path(FILE);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);

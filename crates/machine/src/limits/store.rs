@@ -11,11 +11,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::atomic_file;
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::{atomic_file, regular_file};
 
 use super::{Budget, Limits, Progress, VERSION};
+
+/// Of a file; those that are measured have some tens of KiB.
+const BYTES_MAX: u64 = 1 << 20;
+/// No figure is larger: bytes, or nanoseconds.
+const FIGURE_MAX: f64 = (1_u64 << 45) as f64;
 
 /// The directory in which limits are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +65,7 @@ impl Store {
         let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
         let cache = cache.and_then(absolute);
         let home = || Some(home.and_then(absolute)?.join(".cache"));
-        Self { directory: cache.or_else(home).map(|cache| cache.join("workahead")) }
+        Self { directory: cache.or_else(home).map(|cache| cache.join("workahead/limits")) }
     }
 
     /// The directory; `None` where the environment names none.
@@ -78,8 +83,9 @@ impl Store {
     /// The limits saved for a machine, if there are any that can be used.
     #[must_use]
     pub fn load(&self, machine: &Machine) -> Option<Limits> {
-        let bytes = fs::read(self.path(machine)?).ok()?;
-        let limits: Limits = serde_json::from_slice(&bytes).ok()?;
+        let text = regular_file::read_text(&self.path(machine)?, BYTES_MAX).ok()?;
+        let limits: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let limits: Limits = Some(limits).filter(is_plausible).map(serde_json::from_value)?.ok()?;
         (limits.version == VERSION && limits.machine == machine.fingerprint()).then_some(limits)
     }
 
@@ -93,6 +99,18 @@ impl Store {
             Ok(()) => Ok(path),
             Err(source) => Err(Error::Save { path, source }),
         }
+    }
+}
+
+/// Whether its numbers can be reckoned with, whoever wrote them.
+fn is_plausible(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::Number(number) => {
+            number.as_f64().is_some_and(|number| (0.0..=FIGURE_MAX).contains(&number))
+        }
+        serde_json::Value::Array(values) => values.iter().all(is_plausible),
+        serde_json::Value::Object(values) => values.values().all(is_plausible),
+        _ => true,
     }
 }
 

@@ -29,8 +29,12 @@ pub(crate) fn candidates(asked: Option<&Path>) -> Vec<PathBuf> {
 /// The directories in which it may lie, beside the system's.
 #[must_use]
 pub fn library_directories() -> Vec<PathBuf> {
+    let candidates = candidates(None).into_iter();
+    let with_links = candidates.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
+    let found = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let directory = |path: PathBuf| Some(path.parent()?.to_owned());
-    let directories = candidates(None).into_iter().filter_map(directory);
+    let directories = with_links.flatten().filter_map(directory);
+    let directories = directories.chain(std::env::split_paths(&found));
     directories.filter(|directory| !directory.as_os_str().is_empty()).collect()
 }
 

@@ -77,6 +77,18 @@ pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     Ok(path)
 }
 
+/// Refuses a directory that is there and has other files than a result's: for runs of databases
+/// whose statements may write all over it.
+pub fn check_own(path: &Path) -> Result<(), StudyError> {
+    let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_ours = |name: &str| FILES.iter().any(|file| name.contains(file));
+    let other = names.map(|name| name.to_string_lossy().into_owned()).find(|name| !is_ours(name));
+    match other {
+        Some(name) => Err(StudyError::NotOwn { path: path.to_owned(), name }),
+        None => Ok(()),
+    }
+}
+
 /// Checks that files can be made there, by making one.
 fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
     match AtomicFile::create_in(&path, "probe") {

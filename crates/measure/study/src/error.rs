@@ -43,6 +43,18 @@ pub enum StudyError {
         /// The engine's reason.
         source: EngineError,
     },
+    /// A result's directory has more in it.
+    #[error(
+        "{} has other files, as `{name}`, which a statement on this database could change: give \
+         --out a directory of its own",
+        path.display()
+    )]
+    NotOwn {
+        /// The directory.
+        path: PathBuf,
+        /// One of them.
+        name: String,
+    },
     /// The cells need more memory than there is.
     #[error(
         "study `{id}` needs {needed_mib} MiB of memory and {available_mib} MiB may be used: {remedy}"

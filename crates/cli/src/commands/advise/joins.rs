@@ -106,7 +106,7 @@ impl Ask {
             return Ok(ExitCode::SUCCESS);
         }
         let spec = Spec::parse(JOINS_STUDY, &text)?;
-        if let Some(status) = supervisor::supervised(&self.engine, &self.data)? {
+        if let Some(status) = supervisor::supervised(&spec, &self.data)? {
             return Ok(status);
         }
         let setup = self.server.setup(&spec, &self.data)?;

@@ -63,6 +63,11 @@ impl OutArguments {
     pub(crate) fn claim(&self, spec: &Spec) -> Result<PathBuf, StudyError> {
         let parent = Path::new(directory::DEFAULT);
         let usual = || parent.join(directory::name(&spec.id));
+        if let Some(out) = &self.out
+            && workahead_engines::works_in_this_process(&spec.engine)
+        {
+            directory::check_own(out)?;
+        }
         match (&self.out, self.force) {
             (Some(out), true) => directory::claim_replacing(out),
             (Some(out), false) => directory::claim(out),

@@ -33,11 +33,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.server.prints_role()? {
         return Ok(ExitCode::SUCCESS);
     }
-    let engine = Record::load(&args.dir)?.spec()?.engine;
-    if let Some(status) = supervisor::supervised(&engine, &args.data)? {
+    let spec = Record::load(&args.dir)?.spec()?;
+    if let Some(status) = supervisor::resumed(&spec, &args.data)? {
         return Ok(status);
     }
-    let (session, stop) = supervisor::begin(&engine, &args.data, &[], || {
+    let (session, stop) = supervisor::begin(&spec.engine, &args.data, &[], || {
         Session::resume(&args.dir, |spec| args.server.setup(spec, &args.data))
     })?;
     RunSession { session, stop, duration: args.duration }.finish(args.limits, args.json)

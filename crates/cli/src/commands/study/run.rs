@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.study.spec()?;
     args.duration.fits(&spec)?;
     let engine = spec.engine.clone();
-    if let Some(status) = supervisor::supervised(&engine, &args.data)? {
+    if let Some(status) = supervisor::supervised(&spec, &args.data)? {
         return Ok(status);
     }
     let setup = args.server.setup(&spec, &args.data)?;

@@ -178,7 +178,7 @@ impl Database for DuckDb {
         }
         let current = home.join(CURRENT);
         remove(&current)?;
-        fs::copy(&kept, &current).map_err(|error| failed("copy the data", &error))?;
+        files::copy(&kept, &current).map_err(|error| failed("copy the data", &error))?;
         self.reopen()?;
         Ok(filled)
     }

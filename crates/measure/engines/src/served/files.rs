@@ -1,6 +1,7 @@
 //! Directories of databases: for this user alone, and out of the system's page cache.
 
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{Advice, fadvise, fsync};
@@ -23,6 +24,13 @@ pub(crate) fn make_private(home: &Path) -> Result<(), EngineError> {
     make().map_err(|error: std::io::Error| {
         EngineError::failed(format!("can't use {}: {error}", home.display()))
     })
+}
+
+/// Copies a file to a new one, which is this user's alone whatever the umask.
+pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut from = regular_file::open(from)?;
+    let mut to = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    std::io::copy(&mut from, &mut to).map(drop)
 }
 
 /// Drops the pages of all files below a directory from the page cache. No process may have them

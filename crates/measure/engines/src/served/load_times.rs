@@ -1,14 +1,16 @@
 //! The times of loading, kept beside the data: not part of the measured time, and reported with
 //! every sample of that data (Chang 2013 leaves it out of his times; S1.3).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use workahead_machine::atomic_file;
+use workahead_machine::{atomic_file, regular_file};
 use workahead_study::engine::EngineError;
 
 use super::files;
 use crate::fill::FillTimes;
+
+/// Four numbers.
+const BYTES_MAX: u64 = 1 << 10;
 
 fn path(home: &Path, data: &str) -> PathBuf {
     home.join(format!("loaded-{data}"))
@@ -25,7 +27,7 @@ pub(super) fn keep(home: &Path, data: &str, filled: &FillTimes) -> Result<(), En
 
 /// By name; empty if they were not written.
 pub(super) fn measures(home: &Path, data: &str) -> Vec<(&'static str, f64)> {
-    let text = fs::read_to_string(path(home, data)).unwrap_or_default();
+    let text = regular_file::read_text(&path(home, data), BYTES_MAX).unwrap_or_default();
     let names = ["loaded_rows", "load_s", "index_s", "statistics_s"];
     let values: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     if values.len() < names.len() { Vec::new() } else { names.into_iter().zip(values).collect() }

@@ -1,0 +1,41 @@
+//! Which studies were begun here, where no run writes: a result's own record of its study is written
+//! by the run, and would be a way to rights that the study never asked for.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use workahead_machine::{atomic_file, regular_file};
+use workahead_study::spec::Spec;
+
+use crate::commands::study::arguments::DataArguments;
+
+/// The directory, below that of all engines' data.
+const DIRECTORY: &str = "begun";
+/// A study with its names is no longer.
+const BYTES_MAX: u64 = 32 << 20;
+
+/// Writes down that a study is begun.
+pub(super) fn keep(spec: &Spec, data: &DataArguments) -> anyhow::Result<()> {
+    let directory = workahead_engines::private_directory(DIRECTORY, &data.directory())?;
+    let path = directory.join(name(spec));
+    let kept = atomic_file::write_whole(&path, text(spec).as_bytes());
+    kept.with_context(|| format!("can't write {}", path.display()))
+}
+
+/// Whether it was.
+pub(super) fn is_known(spec: &Spec, data: &DataArguments) -> bool {
+    let path: PathBuf = data.directory().join(DIRECTORY).join(name(spec));
+    regular_file::read_text(&path, BYTES_MAX).is_ok_and(|kept| kept == text(spec))
+}
+
+fn text(spec: &Spec) -> String {
+    let scale = spec.scale.as_deref().unwrap_or_default();
+    format!("{}\n{scale}\n{}", spec.id, spec.text)
+}
+
+fn name(spec: &Spec) -> String {
+    let mut hasher = DefaultHasher::new();
+    text(spec).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
