@@ -41,6 +41,9 @@ const HOT_BYTES: usize = 256 << 10;
 
 /// An ordered map with batched look-ups.
 ///
+/// If a function of a key or of a value panics, the index stays valid: with the entries from before
+/// the call, or those from after it.
+///
 /// ```
 /// use workahead_lookup::OrderedIndex;
 /// let entries = [(20, "b"), (10, "a"), (30, "c")];
@@ -343,10 +346,14 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
         }
         let at = self.nodes.search(Kind::Leaf, node, &key, Count::Less);
         if self.nodes.keys(Kind::Leaf, node).get(at) == Some(&key) {
-            return Some(core::mem::replace(self.nodes.value_mut(node, at), value));
+            let before = core::mem::replace(self.nodes.value_mut(node, at), value);
+            // Here, so that what it had before is dropped, too, if this panics.
+            drop(key);
+            return Some(before);
         }
         self.nodes.insert_entry(node, at, key, value);
         self.len += 1;
+        self.nodes.fill(Kind::Leaf, node);
         None
     }
 
@@ -357,15 +364,19 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
     {
         let at = self.lower(key, Count::Less);
         self.nodes.at(at, key)?;
+        let (key, value) = self.nodes.remove_entry(at.leaf, usize::from(at.slot));
         self.len -= 1;
-        Some(self.nodes.remove_entry(at.leaf, usize::from(at.slot)))
+        self.nodes.fill(Kind::Leaf, at.leaf);
+        drop(key);
+        Some(value)
     }
 
     /// Puts a root above the root.
     fn grow(&mut self) {
         let below = kind(self.height);
-        let children = self.nodes.move_root(below, self.root);
-        let group = self.nodes.group(Kind::Inner);
+        // First what may panic.
+        let (children, group) = (self.nodes.group(below), self.nodes.group(Kind::Inner));
+        self.nodes.move_root(below, self.root, children);
         self.root = Node::first(group);
         self.nodes.head_mut(Kind::Inner, self.root).group = children;
         self.height += 1;
@@ -376,26 +387,35 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
     fn split(&mut self, parent: Node, child: u8, height: u8) {
         let kind = kind(height);
         let Head { len, group, .. } = *self.nodes.head(Kind::Inner, parent);
-        self.nodes.open_child(kind, group, child + 1, len + 1);
         let (left, right) = (Node { group, child }, Node { group, child: child + 1 });
-        let most = Shape::<K, V>::MOST;
-        let half = most.div_ceil(2);
-        self.nodes.move_keys(kind, left, half, right);
+        let half = Shape::<K, V>::MOST.div_ceil(2);
+        // First what may panic: a clone, and a new group. Then the tree changes as a whole, without
+        // a call of the keys' functions, which would see it half changed or leave it so.
         let separator = match kind {
             Kind::Leaf => {
+                let separator = self.nodes.keys(kind, left)[half].clone();
+                self.nodes.open_child(kind, group, child + 1, len + 1);
+                self.nodes.move_keys(kind, left, half, right);
                 self.nodes.head_mut(kind, Node::first(group)).leaves += 1;
-                self.nodes.keys(kind, right)[0].clone()
+                separator
             }
             Kind::Inner => {
+                let below = self::kind(height - 1);
+                let moved = self.nodes.group(below);
+                self.nodes.open_child(kind, group, child + 1, len + 1);
+                self.nodes.move_keys(kind, left, half, right);
                 // The last separator that stayed goes up; the children right of it move along.
                 let separator = self.nodes.pop_separator(left);
-                let (below, children) = (self::kind(height - 1), self.nodes.head(kind, left).group);
-                let moved = self.nodes.move_children(below, children, half as u8, most as u8 + 1);
+                let children = self.nodes.head(kind, left).group;
+                self.nodes.move_children(below, children, half as u8, moved);
                 self.nodes.head_mut(kind, right).group = moved;
                 separator
             }
         };
         self.nodes.insert_separator(parent, usize::from(child), separator);
+        self.nodes.fill(kind, left);
+        self.nodes.fill(kind, right);
+        self.nodes.fill(Kind::Inner, parent);
     }
 }
 

@@ -47,6 +47,7 @@ impl<K: Ord + Clone, V> Nodes<K, V> {
             let at = usize::from(self.head(Kind::Leaf, leaf).len);
             previous = Some(key.clone());
             self.insert_entry(leaf, at, key, value);
+            self.fill(Kind::Leaf, leaf);
             len += 1;
         }
         if level.is_empty() {
@@ -77,6 +78,7 @@ impl<K: Ord + Clone, V> Nodes<K, V> {
                 for (at, separator) in separators.into_iter().enumerate() {
                     self.insert_separator(node, at, separator);
                 }
+                self.fill(Kind::Inner, node);
             }
             level = above;
             height += 1;

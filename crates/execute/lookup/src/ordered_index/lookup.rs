@@ -30,13 +30,11 @@ impl<K, V> Nodes<K, V> {
             Count::Less => slot.borrow() < key,
             Count::NotGreater => slot.borrow() <= key,
         };
-        if Shape::<K, V>::IS_COUNTED {
-            let len = usize::from(self.head(kind, node).len);
-            if len == 0 {
-                return 0;
-            }
-            let below = self.slots(kind, node).iter().map(|slot| usize::from(is_below(slot)));
-            below.sum::<usize>().min(len)
+        if Shape::<K, V>::IS_COUNTED
+            && let Some(slots) = self.slots(kind, node)
+        {
+            let below = slots.iter().map(|slot| usize::from(is_below(slot))).sum::<usize>();
+            below.min(usize::from(self.head(kind, node).len))
         } else {
             self.keys(kind, node).partition_point(is_below)
         }

@@ -9,8 +9,12 @@
 //! split moves nodes inside of it). Groups of leaves and of inner nodes lie in an arena each, and
 //! are numbered, so that an arena can move when it grows.
 //!
-//! Where keys are numbers or as plain, every key slot of a node that was ever filled holds a key:
-//! unused ones a clone of another. A search can then compare all of them without a branch.
+//! Where keys are numbers or as plain, nodes are filled: unused key slots hold clones of the last
+//! key. A search can then compare all of them without a branch.
+//!
+//! Keys' clones may panic. So every function here that changes nodes calls none of the keys', and
+//! leaves the nodes it changed not filled, which are searched by their keys alone. [`Nodes::fill`]
+//! comes last, when the tree is whole: if a clone panics, the node stays as it is, valid.
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
@@ -19,7 +23,7 @@ use core::ptr::NonNull;
 use workahead_walks::Place;
 use workahead_walks::place::LINE_BYTES;
 
-use crate::memory::{Memory, Pages};
+use crate::memory::{Memory, Pages, drop_entries};
 
 /// What stands before the keys of a node.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +33,16 @@ pub(super) struct Head {
     pub(super) len: u8,
     /// Of the first leaf of a group: leaves of the group.
     pub(super) leaves: u8,
+    /// Whether every key slot holds a key: those that are not counted a clone of the last.
+    is_filled: bool,
     /// Of an inner node: its children's group. Of the first leaf of a group: the group that follows
     /// in key order, or `NO_GROUP`.
     pub(super) group: u32,
+}
+
+impl Head {
+    /// Of a node without keys.
+    const EMPTY: Self = Self { len: 0, leaves: 0, is_filled: false, group: NO_GROUP };
 }
 
 /// No group follows.
@@ -75,8 +86,6 @@ impl<K, V> Shape<K, V> {
     /// Whether a search compares all keys of a node: for plain keys whose comparison costs less
     /// than a branch that goes wrong.
     pub(super) const IS_COUNTED: bool = !needs_drop::<K>() && size_of::<K>() <= 8;
-    /// Whether unused slots hold keys too.
-    const IS_FILLED: bool = Self::IS_COUNTED;
 }
 
 /// Whether a node has children.
@@ -199,8 +208,7 @@ impl<K, V> Nodes<K, V> {
             Kind::Leaf => self.leaves.group(Shape::<K, V>::LEAF_ALIGN, self.pages),
         };
         for child in 0..Shape::<K, V>::CHILDREN as u8 {
-            *self.head_mut(kind, Node { group, child }) =
-                Head { len: 0, leaves: 0, group: NO_GROUP };
+            *self.head_mut(kind, Node { group, child }) = Head::EMPTY;
         }
         group
     }
@@ -249,14 +257,16 @@ impl<K, V> Nodes<K, V> {
         unsafe { core::slice::from_raw_parts(self.keys_start(kind, node).as_ptr(), len) }
     }
 
-    /// All key slots of a node that has a key at least, if they are filled.
+    /// All key slots of a node, if it is filled.
     #[inline(always)]
-    pub(super) fn slots(&self, kind: Kind, node: Node) -> &[K] {
-        assert!(Shape::<K, V>::IS_FILLED);
-        debug_assert!(self.head(kind, node).len > 0);
+    pub(super) fn slots(&self, kind: Kind, node: Node) -> Option<&[K]> {
+        if !self.head(kind, node).is_filled {
+            return None;
+        }
         let start = self.keys_start(kind, node).as_ptr();
-        // SAFETY: a node with a key has keys in all its slots: `fill` follows every change.
-        unsafe { core::slice::from_raw_parts(start, Shape::<K, V>::MOST) }
+        // SAFETY: a filled node has keys in all its slots: `fill` has put them there, and every
+        // change takes the mark away.
+        Some(unsafe { core::slice::from_raw_parts(start, Shape::<K, V>::MOST) })
     }
 
     /// The values of a leaf.
@@ -273,7 +283,13 @@ impl<K, V> Nodes<K, V> {
         unsafe { self.values_start(leaf).add(slot).as_mut() }
     }
 
-    /// Puts a key between those of a node.
+    /// Says how many keys a node has. It is then not filled.
+    fn set_len(&mut self, kind: Kind, node: Node, len: usize) {
+        let head = self.head_mut(kind, node);
+        (head.len, head.is_filled) = (len as u8, false);
+    }
+
+    /// Puts a key between those of a node, which does not count it yet.
     fn insert_key(&mut self, kind: Kind, node: Node, at: usize, key: K) {
         let len = usize::from(self.head(kind, node).len);
         assert!(at <= len && len < Shape::<K, V>::MOST);
@@ -286,10 +302,7 @@ impl<K, V> Nodes<K, V> {
     }
 
     /// Puts an entry into a leaf that has room.
-    pub(super) fn insert_entry(&mut self, leaf: Node, at: usize, key: K, value: V)
-    where
-        K: Clone,
-    {
+    pub(super) fn insert_entry(&mut self, leaf: Node, at: usize, key: K, value: V) {
         let len = usize::from(self.head(Kind::Leaf, leaf).len);
         self.insert_key(Kind::Leaf, leaf, at, key);
         // SAFETY: as in `insert_key`, which has checked `at` and the room.
@@ -298,48 +311,35 @@ impl<K, V> Nodes<K, V> {
             slot.copy_to(slot.add(1), len - at);
             slot.write(value);
         }
-        self.head_mut(Kind::Leaf, leaf).len += 1;
-        self.fill(Kind::Leaf, leaf);
+        self.set_len(Kind::Leaf, leaf, len + 1);
     }
 
     /// Puts a separator into an inner node that has room; its right child stands at `at + 1`.
-    pub(super) fn insert_separator(&mut self, node: Node, at: usize, key: K)
-    where
-        K: Clone,
-    {
+    pub(super) fn insert_separator(&mut self, node: Node, at: usize, key: K) {
+        let len = usize::from(self.head(Kind::Inner, node).len);
         self.insert_key(Kind::Inner, node, at, key);
-        self.head_mut(Kind::Inner, node).len += 1;
-        self.fill(Kind::Inner, node);
+        self.set_len(Kind::Inner, node, len + 1);
     }
 
-    /// Takes an entry out of a leaf; its value.
-    pub(super) fn remove_entry(&mut self, leaf: Node, at: usize) -> V
-    where
-        K: Clone,
-    {
+    /// Takes an entry out of a leaf.
+    pub(super) fn remove_entry(&mut self, leaf: Node, at: usize) -> (K, V) {
         let len = usize::from(self.head(Kind::Leaf, leaf).len);
         assert!(at < len);
-        self.head_mut(Kind::Leaf, leaf).len -= 1;
+        self.set_len(Kind::Leaf, leaf, len - 1);
         // SAFETY: key and value of the slot are moved out once; those above move one down, and the
         // last is no longer counted.
-        let (key, value) = unsafe {
+        unsafe {
             let (key, value) = (self.keys_start(Kind::Leaf, leaf), self.values_start(leaf));
             let (key, value) = (key.add(at), value.add(at));
             let taken = (key.read(), value.read());
             key.copy_from(key.add(1), len - at - 1);
             value.copy_from(value.add(1), len - at - 1);
             taken
-        };
-        self.fill(Kind::Leaf, leaf);
-        drop(key);
-        value
+        }
     }
 
     /// Moves the keys of a full node (and a leaf's values) from `from` on to an empty one.
-    pub(super) fn move_keys(&mut self, kind: Kind, node: Node, from: usize, to: Node)
-    where
-        K: Clone,
-    {
+    pub(super) fn move_keys(&mut self, kind: Kind, node: Node, from: usize, to: Node) {
         let len = usize::from(self.head(kind, node).len);
         assert!(node != to && from <= len && self.head(kind, to).len == 0);
         let count = len - from;
@@ -353,23 +353,17 @@ impl<K, V> Nodes<K, V> {
                 values.copy_to_nonoverlapping(self.values_start(to), count);
             }
         }
-        self.head_mut(kind, node).len = from as u8;
-        self.head_mut(kind, to).len = count as u8;
-        self.fill(kind, node);
-        self.fill(kind, to);
+        self.set_len(kind, node, from);
+        self.set_len(kind, to, count);
     }
 
     /// Takes the last separator of an inner node out.
-    pub(super) fn pop_separator(&mut self, node: Node) -> K
-    where
-        K: Clone,
-    {
-        let len = self.head(Kind::Inner, node).len - 1;
-        self.head_mut(Kind::Inner, node).len = len;
+    pub(super) fn pop_separator(&mut self, node: Node) -> K {
+        let len = usize::from(self.head(Kind::Inner, node).len);
+        assert!(len > 0);
+        self.set_len(Kind::Inner, node, len - 1);
         // SAFETY: it was counted, and is moved out once.
-        let key = unsafe { self.keys_start(Kind::Inner, node).add(usize::from(len)).read() };
-        self.fill(Kind::Inner, node);
-        key
+        unsafe { self.keys_start(Kind::Inner, node).add(len - 1).read() }
     }
 
     /// Makes room among the children of a group: those from `at` up to `count` move one up. The
@@ -380,22 +374,21 @@ impl<K, V> Nodes<K, V> {
         let node = self.arena(kind).node(Node { group, child: at });
         // SAFETY: nodes of the group, below `CHILDREN` also after the move.
         unsafe { node.copy_to(node.add(bytes), usize::from(count - at) * bytes) };
-        *self.head_mut(kind, Node { group, child: at }) =
-            Head { len: 0, leaves: 0, group: NO_GROUP };
+        *self.head_mut(kind, Node { group, child: at }) = Head::EMPTY;
     }
 
-    /// Moves the children of a group from `from` up to `count` to the start of a new one.
-    pub(super) fn move_children(&mut self, kind: Kind, group: u32, from: u8, count: u8) -> u32 {
-        let to = self.group(kind);
-        assert!(from <= count && usize::from(count) <= Shape::<K, V>::CHILDREN && from > 0);
+    /// Moves the children of a group from `from` up to the last that there can be to the start of
+    /// another, which is new.
+    pub(super) fn move_children(&mut self, kind: Kind, group: u32, from: u8, to: u32) {
+        let count = Shape::<K, V>::CHILDREN as u8;
+        assert!(group != to && 0 < from && from <= count);
         let bytes = usize::from(count - from) * self.arena(kind).node_bytes;
         let first = self.arena(kind).node(Node { group, child: from });
         let other = self.arena(kind).node(Node { group: to, child: 0 });
         // SAFETY: whole nodes, of two groups; the old ones are counted no more.
         unsafe { first.copy_to_nonoverlapping(other, bytes) };
         for child in from..count {
-            *self.head_mut(kind, Node { group, child }) =
-                Head { len: 0, leaves: 0, group: NO_GROUP };
+            *self.head_mut(kind, Node { group, child }) = Head::EMPTY;
         }
         if kind == Kind::Leaf {
             let before = self.head_mut(kind, Node { group, child: 0 });
@@ -404,60 +397,59 @@ impl<K, V> Nodes<K, V> {
             let after = self.head_mut(kind, Node { group: to, child: 0 });
             (after.leaves, after.group) = (count - from, next);
         }
-        to
     }
 
     /// Moves a node to the start of a new group, as its only child.
-    pub(super) fn move_root(&mut self, kind: Kind, root: Node) -> u32 {
-        let to = self.group(kind);
+    pub(super) fn move_root(&mut self, kind: Kind, root: Node, to: u32) {
+        assert!(root.group != to);
         let bytes = self.arena(kind).node_bytes;
         let (from, other) = (self.arena(kind).node(root), self.arena(kind).node(Node::first(to)));
         // SAFETY: a whole node, to another group.
         unsafe { from.copy_to_nonoverlapping(other, bytes) };
-        *self.head_mut(kind, root) = Head { len: 0, leaves: 0, group: NO_GROUP };
-        to
+        *self.head_mut(kind, root) = Head::EMPTY;
     }
 
-    /// Fills the slots of a node that are not counted with clones of its last key.
-    fn fill(&mut self, kind: Kind, node: Node)
+    /// Fills the slots of a node that are not counted with clones of its last key, where searches
+    /// compare them. It may panic, and comes after all else.
+    pub(super) fn fill(&mut self, kind: Kind, node: Node)
     where
         K: Clone,
     {
-        if !Shape::<K, V>::IS_FILLED {
+        let len = usize::from(self.head(kind, node).len);
+        if !Shape::<K, V>::IS_COUNTED || len == 0 {
             return;
         }
-        let len = self.head(kind, node).len;
-        if len == 0 {
-            return;
-        }
-        // A clone that panics leaves a node without keys, none of which need be dropped.
-        self.head_mut(kind, node).len = 0;
+        self.head_mut(kind, node).is_filled = false;
         let start = self.keys_start(kind, node);
-        for slot in usize::from(len)..Shape::<K, V>::MOST {
+        for slot in len..Shape::<K, V>::MOST {
             // SAFETY: the slot before the counted ones' end holds a key; the one that is written is
             // not counted, and what it holds needs no drop.
-            unsafe { start.add(slot).write(start.add(usize::from(len) - 1).as_ref().clone()) };
+            unsafe { start.add(slot).write(start.add(len - 1).as_ref().clone()) };
         }
-        self.head_mut(kind, node).len = len;
+        self.head_mut(kind, node).is_filled = true;
     }
 
     /// Drops what a node counts.
     fn drop_node(&mut self, kind: Kind, node: Node) {
-        let len = usize::from(self.head(kind, node).len);
-        self.head_mut(kind, node).len = 0;
-        let keys = NonNull::slice_from_raw_parts(self.keys_start(kind, node), len);
-        // SAFETY: the keys were counted until now, and are dropped once.
-        unsafe { keys.drop_in_place() };
-        if kind == Kind::Leaf {
-            let values = NonNull::slice_from_raw_parts(self.values_start(node), len);
-            // SAFETY: as the keys.
-            unsafe { values.drop_in_place() };
+        /// Drops the values when it is dropped: also while a key's drop unwinds.
+        struct Values<V>(NonNull<[V]>);
+        impl<V> Drop for Values<V> {
+            fn drop(&mut self) {
+                // SAFETY: they were counted until now, and are dropped once.
+                unsafe { self.0.drop_in_place() };
+            }
         }
+        let len = usize::from(self.head(kind, node).len);
+        self.set_len(kind, node, 0);
+        let keys = NonNull::slice_from_raw_parts(self.keys_start(kind, node), len);
+        let _values = (kind == Kind::Leaf)
+            .then(|| Values(NonNull::slice_from_raw_parts(self.values_start(node), len)));
+        // SAFETY: as the values.
+        unsafe { keys.drop_in_place() };
     }
-}
 
-impl<K, V> Drop for Nodes<K, V> {
-    fn drop(&mut self) {
+    /// Drops what nodes count, node by node.
+    fn drop_counted(&mut self) {
         for (kind, has_drop) in
             [(Kind::Inner, needs_drop::<K>()), (Kind::Leaf, needs_drop::<K>() || needs_drop::<V>())]
         {
@@ -468,6 +460,12 @@ impl<K, V> Drop for Nodes<K, V> {
                 }
             }
         }
+    }
+}
+
+impl<K, V> Drop for Nodes<K, V> {
+    fn drop(&mut self) {
+        drop_entries(self, Self::drop_counted);
     }
 }
 

@@ -1,0 +1,292 @@
+//! Functions of keys and values that panic: in every call of them that a history makes.
+//!
+//! ```text
+//! history ─► counts calls of Clone, Ord, Eq, Hash and Drop ─► the 1st panics, the 2nd, … the last
+//!            once, or every later call of the same function, too
+//! ```
+//!
+//! After a panic an index has the entries from before a change, or those after it: as many as it
+//! says, each of them found. In the end nothing was lost, and nothing dropped twice.
+
+mod ordered;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use workahead_walks::random::Random;
+
+/// What an index calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Clone,
+    Compare,
+    Hash,
+    Drop,
+}
+
+/// Which calls panic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    None,
+    /// The one after `n` others.
+    Once(u64),
+    /// The one after `n` others, and then all of the same function.
+    From(u64),
+    All(Function),
+}
+
+thread_local! {
+    static PLAN: Cell<Plan> = const { Cell::new(Plan::None) };
+    /// Keys and values that are not dropped yet.
+    static ALIVE: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
+    static MADE: Cell<u64> = const { Cell::new(0) };
+    /// What decides comparisons that contradict each other.
+    static LIES: RefCell<Option<Random>> = const { RefCell::new(None) };
+}
+
+/// What a planned panic carries: it was never meant for the panic hook.
+struct Planned;
+
+/// Every function of a key or a value begins so. Nothing panics while something else unwinds.
+fn call(function: Function) {
+    if std::thread::panicking() {
+        return;
+    }
+    let (then, panics) = match PLAN.get() {
+        Plan::None => return,
+        Plan::Once(0) => (Plan::None, true),
+        Plan::Once(left) => (Plan::Once(left - 1), false),
+        Plan::From(0) => (Plan::All(function), true),
+        Plan::From(left) => (Plan::From(left - 1), false),
+        Plan::All(planned) => (PLAN.get(), planned == function),
+    };
+    PLAN.set(then);
+    if panics {
+        resume_unwind(Box::new(Planned));
+    }
+}
+
+/// Whether a history ended as planned; other panics are failures.
+fn ends(history: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(history)) {
+        Ok(()) => true,
+        Err(panic) if panic.is::<Planned>() => false,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Something of which there is one, dropped once.
+struct Unique(u64);
+
+impl Unique {
+    fn new() -> Self {
+        let number = MADE.replace(MADE.get() + 1);
+        ALIVE.with_borrow_mut(|alive| alive.insert(number));
+        Self(number)
+    }
+}
+
+impl Drop for Unique {
+    fn drop(&mut self) {
+        assert!(ALIVE.with_borrow_mut(|alive| alive.remove(&self.0)), "dropped twice");
+        call(Function::Drop);
+    }
+}
+
+/// A key that owns something.
+struct Owner(u32, #[expect(dead_code, reason = "it is dropped")] Unique);
+
+/// A key without a destructor, all of which an ordered index compares at once.
+struct Plain(u64);
+
+struct Value(u32, #[expect(dead_code, reason = "it is dropped")] Unique);
+
+impl Value {
+    fn of(number: u32) -> Self {
+        Self(number, Unique::new())
+    }
+}
+
+trait Key: Hash + Ord + Clone {
+    fn of(number: u32) -> Self;
+    fn number(&self) -> u32;
+}
+
+impl Key for Owner {
+    fn of(number: u32) -> Self {
+        Self(number, Unique::new())
+    }
+    fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Key for Plain {
+    fn of(number: u32) -> Self {
+        Self(u64::from(number))
+    }
+    fn number(&self) -> u32 {
+        self.0 as u32
+    }
+}
+
+macro_rules! functions {
+    ($key:ty) => {
+        impl Clone for $key {
+            fn clone(&self) -> Self {
+                call(Function::Clone);
+                Key::of(self.number())
+            }
+        }
+        impl PartialEq for $key {
+            fn eq(&self, other: &Self) -> bool {
+                self.cmp(other).is_eq()
+            }
+        }
+        impl Eq for $key {}
+        impl PartialOrd for $key {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl Ord for $key {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                call(Function::Compare);
+                LIES.with_borrow_mut(|lies| match lies {
+                    Some(lies) => lies.below(3).cmp(&1),
+                    None => self.number().cmp(&other.number()),
+                })
+            }
+        }
+        impl Hash for $key {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                call(Function::Hash);
+                state.write_u32(self.number());
+            }
+        }
+    };
+}
+functions!(Owner);
+functions!(Plain);
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Insert(u32, u32),
+    Remove(u32),
+    /// This many entries from a number on.
+    Extend(u32, u32),
+    Clear,
+    /// Looks keys from a number on up, each and all together.
+    Find(u32),
+}
+
+type Entries = BTreeMap<u32, u32>;
+
+/// An index whose keys and values call [`call`].
+trait Index: Sized {
+    fn load(entries: &Entries) -> Self;
+    fn apply(&mut self, change: Change);
+    /// All entries, once each says where it is.
+    fn entries(&self) -> Entries;
+}
+
+/// The entries before a change, and after each of its steps.
+fn states(entries: &Entries, change: Change) -> Vec<Entries> {
+    let mut states = vec![entries.clone()];
+    let mut entries = entries.clone();
+    match change {
+        Change::Insert(key, value) => drop(entries.insert(key, value)),
+        Change::Remove(key) => drop(entries.remove(&key)),
+        Change::Extend(first, count) => {
+            for number in first..first + count {
+                entries.insert(number, number);
+                states.push(entries.clone());
+            }
+        }
+        Change::Clear => entries.clear(),
+        Change::Find(_) => {}
+    }
+    states.push(entries);
+    states
+}
+
+/// Keys of histories are below.
+const KEYS: u32 = 110;
+
+fn changes(count: usize) -> Vec<Change> {
+    let mut random = Random::of(3);
+    let mut key = |most| random.below(most);
+    let change = |_| match key(24) {
+        0..=13 => Change::Insert(key(KEYS), key(100)),
+        14..=17 => Change::Remove(key(KEYS)),
+        18 => Change::Extend(key(KEYS - 3), 3),
+        _ => Change::Find(key(KEYS)),
+    };
+    let changes = (0..count).map(change);
+    changes.chain([Change::Clear, Change::Insert(5, 5), Change::Extend(0, 30)]).collect()
+}
+
+/// Changes during which a function goes on to panic.
+const PANICKING_CHANGES: usize = 6;
+
+/// Runs a history once; whether it came to the call that was to panic.
+fn run<I: Index>(loaded: &Entries, changes: &[Change], plan: Plan) -> bool {
+    PLAN.set(plan);
+    let mut full = None;
+    let is_full = ends(|| full = Some(I::load(loaded)));
+    let rest = PLAN.replace(Plan::None);
+    let mut expected = if is_full { loaded.clone() } else { Entries::new() };
+    let mut index = full.unwrap_or_else(|| I::load(&expected));
+    PLAN.set(rest);
+    let mut panicking = 0;
+    for change in changes {
+        let is_whole = ends(|| index.apply(*change));
+        let rest = PLAN.replace(Plan::None);
+        let states = states(&expected, *change);
+        if is_whole {
+            expected = states.last().expect("at least one").clone();
+        } else {
+            expected = index.entries();
+            assert!(states.contains(&expected), "{plan:?}, {change:?}: {expected:?}");
+        }
+        panicking += usize::from(matches!(rest, Plan::All(_)));
+        PLAN.set(if panicking < PANICKING_CHANGES { rest } else { Plan::None });
+    }
+    let rest = PLAN.replace(Plan::None);
+    assert_eq!(index.entries(), expected, "{plan:?}");
+    PLAN.set(rest);
+    ends(|| drop(index));
+    let rest = PLAN.replace(Plan::None);
+    ALIVE.with_borrow(|alive| assert!(alive.is_empty(), "{plan:?}: {} were lost", alive.len()));
+    !matches!(rest, Plan::Once(_) | Plan::From(_))
+}
+
+/// Runs histories of an index, each with another call that panics, until all calls had their turn.
+fn histories<I: Index>() {
+    let changes = changes(if cfg!(miri) { 20 } else { 80 });
+    let loaded: Entries = (0..12).map(|number| (number * 9, number)).collect();
+    for plan in [Plan::Once, Plan::From] {
+        let calls = (0..).take_while(|calls| run::<I>(&loaded, &changes, plan(*calls))).count();
+        assert!(calls > 300, "{calls} calls");
+    }
+}
+
+/// Runs histories of an index whose keys are in no order, nor equal to themselves. It may refuse
+/// that by a panic; it loses nothing, drops nothing twice, and has as many entries as it says.
+fn contradictions<I: Index>(count_entries: impl Fn(&I) -> (usize, usize)) {
+    let changes = changes(if cfg!(miri) { 20 } else { 400 });
+    for seed in 0..if cfg!(miri) { 1 } else { 40 } {
+        let mut index = I::load(&Entries::new());
+        LIES.set(Some(Random::of(seed)));
+        for change in changes.iter().filter(|change| !matches!(change, Change::Clear)) {
+            drop(catch_unwind(AssertUnwindSafe(|| index.apply(*change))));
+        }
+        LIES.set(None);
+        let (len, iterated) = count_entries(&index);
+        assert_eq!(len, iterated);
+        drop(index);
+        ALIVE.with_borrow(|alive| assert!(alive.is_empty(), "{} were lost", alive.len()));
+    }
+}

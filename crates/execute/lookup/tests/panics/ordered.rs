@@ -1,0 +1,64 @@
+//! An ordered index whose keys' and values' functions panic.
+
+use workahead_lookup::OrderedIndex;
+
+use super::{Change, Entries, Index, KEYS, Key, Owner, Plain, Value, contradictions, histories};
+
+impl<K: Key> Index for OrderedIndex<K, Value> {
+    fn load(entries: &Entries) -> Self {
+        entries.iter().rev().map(|(key, value)| (K::of(*key), Value::of(*value))).collect()
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Insert(key, value) => drop(self.insert(K::of(key), Value::of(value))),
+            Change::Remove(key) => drop(self.remove(&K::of(key))),
+            Change::Extend(first, count) => {
+                self.extend((first..first + count).map(|key| (K::of(key), Value::of(key))));
+            }
+            Change::Clear => *self = Self::new(),
+            Change::Find(first) => {
+                let keys: Vec<K> = (first..first + 9).map(K::of).collect();
+                let mut found = [None; 9];
+                self.get_many(&keys, &mut found);
+                self.range_many(&keys[..3], &keys[6..], |_, _, _| ());
+                assert!(self.range(&keys[2]..&keys[8]).count() < 7);
+            }
+        }
+    }
+
+    fn entries(&self) -> Entries {
+        let entries = self.iter().map(|(key, value)| (key.number(), value.0));
+        let entries: Vec<(u32, u32)> = entries.take(self.len() + 1).collect();
+        assert_eq!(entries.len(), self.len());
+        assert!(entries.is_sorted_by(|(a, _), (b, _)| a < b), "{entries:?}");
+        let entries: Entries = entries.into_iter().collect();
+        let keys: Vec<K> = (0..KEYS + 10).map(K::of).collect();
+        let mut found = vec![None; keys.len()];
+        self.get_many(&keys, &mut found);
+        for (key, found) in keys.iter().zip(found) {
+            let expected = entries.get(&key.number());
+            assert_eq!(found.map(|value| &value.0), expected);
+            assert_eq!(self.get(key).map(|value| &value.0), expected);
+        }
+        let from_middle = self.range(&keys[50]..).map(|(key, _)| key.number());
+        assert!(from_middle.eq(entries.range(50..).map(|(key, _)| *key)));
+        entries
+    }
+}
+
+#[test]
+fn keys_that_own_memory() {
+    histories::<OrderedIndex<Owner, Value>>();
+}
+
+#[test]
+fn keys_that_are_compared_at_once() {
+    histories::<OrderedIndex<Plain, Value>>();
+}
+
+#[test]
+fn keys_whose_comparisons_contradict_each_other() {
+    contradictions::<OrderedIndex<Owner, Value>>(|index| (index.len(), index.iter().count()));
+    contradictions::<OrderedIndex<Plain, Value>>(|index| (index.len(), index.iter().count()));
+}
