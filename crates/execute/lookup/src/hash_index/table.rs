@@ -436,17 +436,8 @@ impl<K, V> Table<K, V> {
     }
 
     /// As [`iter`](Self::iter), to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        let table = &*self;
-        (0..table.buckets).flat_map(move |bucket| {
-            let taken = u64::from_le(*table.word(bucket)) & Shape::<K, V>::TAKEN;
-            slots_of(taken).map(move |slot| {
-                // SAFETY: the slot is taken; each is visited once, under a unique borrow of the
-                // table, which reads words of tags meanwhile and no entry.
-                let entry = unsafe { table.entry(bucket, slot).as_mut() };
-                (&entry.0, &mut entry.1)
-            })
-        })
+    pub(crate) fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        IterMut { table: self, bucket: 0, taken: 0 }
     }
 }
 
@@ -458,6 +449,45 @@ impl<K, V> Drop for Table<K, V> {
                 drop(entry);
             }
         }
+    }
+}
+
+/// The entries of a table, to be changed. It borrows the table uniquely also in its type: an
+/// iterator that had a shared borrow would go to another thread with values that may not.
+///
+/// ```compile_fail,E0277
+/// let mut index = workahead_lookup::HashIndex::new();
+/// let mutex = std::sync::Mutex::new(2);
+/// index.insert(1, mutex.lock());
+/// let mut entries = index.iter_mut();
+/// std::thread::scope(|scope| scope.spawn(move || drop(entries.next())).join());
+/// ```
+pub(crate) struct IterMut<'t, K, V> {
+    table: &'t mut Table<K, V>,
+    /// The next one.
+    bucket: usize,
+    /// Slots of the one before that are yet to be visited.
+    taken: u64,
+}
+
+impl<'t, K, V> Iterator for IterMut<'t, K, V> {
+    type Item = (&'t K, &'t mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.taken == 0 {
+            if self.bucket == self.table.buckets {
+                return None;
+            }
+            let word = u64::from_le(*self.table.word(self.bucket));
+            self.taken = word & Shape::<K, V>::TAKEN;
+            self.bucket += 1;
+        }
+        let slot = slot_of(self.taken);
+        self.taken &= self.taken - 1;
+        // SAFETY: the slot is taken, and visited once, under a unique borrow of the table for all
+        // of `'t`. Only words of tags are read meanwhile, and no entry.
+        let (key, value) = unsafe { self.table.entry(self.bucket - 1, slot).as_mut() };
+        Some((key, value))
     }
 }
 
