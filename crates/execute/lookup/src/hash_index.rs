@@ -318,9 +318,8 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
             let is_large_enough = needed <= before / 4 * 3;
             let larger = before.saturating_mul(if is_large_enough { 1 } else { 2 });
             let capacity = needed.max(larger).max(8);
-            let mut larger = Table::with_capacity(capacity, self.pages);
-            self.table.move_to(&mut larger, |key| self.hasher.hash_one(key));
-            self.table = larger;
+            let larger = Table::with_capacity(capacity, self.pages);
+            self.table.move_to(larger, |key| self.hasher.hash_one(key));
         }
     }
 }

@@ -398,16 +398,22 @@ impl<K, V> Table<K, V> {
         unsafe { self.entry(bucket, slot).read() }
     }
 
-    /// Moves all entries to another table, which has room for them. Hashes are made while an entry
-    /// is still where it was, so that a hash function that panics loses none.
-    pub(crate) fn move_to(&mut self, other: &mut Self, mut hash: impl FnMut(&K) -> u64) {
+    /// Moves all entries to another table, which is empty and has room for them, and is this one
+    /// from then on. Until all are there they are entries of this one alone: a hash function that
+    /// panics loses none.
+    pub(crate) fn move_to(&mut self, other: Self, mut hash: impl FnMut(&K) -> u64) {
+        assert!(other.len == 0 && self.len <= other.limit);
+        let mut other = Copies(other);
         for bucket in 0..self.buckets {
-            while let Some(slot) = self.first_taken(bucket) {
-                let slot = Slot { bucket, slot };
-                let hash = hash(&self.get(slot).0);
-                other.add(hash, self.remove(slot));
+            for slot in slots_of(u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN) {
+                let entry = self.entry(bucket, slot);
+                // SAFETY: the slot is taken. Only one of the two is ever used: `Copies` drops none
+                // of those that it holds, which the swap makes those that were copied.
+                let (hash, copy) = unsafe { (hash(&entry.as_ref().0), entry.read()) };
+                other.0.add(hash, copy);
             }
         }
+        core::mem::swap(self, &mut other.0);
     }
 
     fn first_taken(&self, bucket: usize) -> Option<usize> {
@@ -417,7 +423,7 @@ impl<K, V> Table<K, V> {
 
     /// Takes out any entry at or after a bucket, which is then the one it was in.
     pub(crate) fn take(&mut self, bucket: &mut usize) -> Option<(K, V)> {
-        while *bucket < self.buckets {
+        while self.len > 0 && *bucket < self.buckets {
             if let Some(slot) = self.first_taken(*bucket) {
                 return Some(self.remove(Slot { bucket: *bucket, slot }));
             }
@@ -449,6 +455,15 @@ impl<K, V> Drop for Table<K, V> {
                 drop(entry);
             }
         }
+    }
+}
+
+/// A table whose entries are those of another: it is dropped without them.
+struct Copies<K, V>(Table<K, V>);
+
+impl<K, V> Drop for Copies<K, V> {
+    fn drop(&mut self) {
+        self.0.len = 0;
     }
 }
 

@@ -190,9 +190,16 @@ fn a_hash_function_that_panics_loses_no_entry() {
     for key in 0..100 {
         index.insert(Key(key, left.clone()), key);
     }
-    left.set(30);
-    let growing = std::panic::AssertUnwindSafe(|| index.reserve(10_000));
-    assert!(std::panic::catch_unwind(growing).is_err());
+    for hashes in 0..100 {
+        left.set(hashes);
+        let growing = std::panic::AssertUnwindSafe(|| index.reserve(10_000));
+        assert!(std::panic::catch_unwind(growing).is_err());
+        assert_eq!((index.len(), index.iter().count()), (100, 100));
+    }
+    left.set(u32::MAX);
+    for key in 0..100 {
+        assert_eq!(index.get(&Key(key, left.clone())), Some(&key));
+    }
     drop(index);
     assert_eq!(std::rc::Rc::strong_count(&left), 1);
 }
