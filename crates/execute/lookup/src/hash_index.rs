@@ -34,6 +34,9 @@ const AHEAD: usize = 32;
 /// cache line with their tags, three to seven to a line; those of up to 30 bytes in a pair of
 /// lines. Larger ones have lines of their own, behind their tags.
 ///
+/// If a function of a key, of a value or of the hasher panics, the index stays valid: with the
+/// entries from before the call, or also with those that the call had inserted until then.
+///
 /// ```
 /// use workahead_lookup::HashIndex;
 /// let mut prices = HashIndex::new();
@@ -146,7 +149,8 @@ impl<K, V, S> HashIndex<K, V, S> {
 
     /// Drops all entries and the memory.
     pub fn clear(&mut self) {
-        self.table = Table::new();
+        // Empty before the first is dropped, which may panic.
+        drop(core::mem::replace(&mut self.table, Table::new()));
     }
 }
 
@@ -254,7 +258,12 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
 
     fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
         match self.table.find(hash, |candidate| *candidate == key) {
-            Some(slot) => Some(core::mem::replace(&mut self.table.get_mut(slot).1, value)),
+            Some(slot) => {
+                let before = core::mem::replace(&mut self.table.get_mut(slot).1, value);
+                // Here, so that what it had before is dropped, too, if this panics.
+                drop(key);
+                Some(before)
+            }
             None => {
                 self.reserve(1);
                 self.table.add(hash, (key, value));
@@ -303,7 +312,10 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).map(|slot| self.table.remove(slot).1)
+        let (key, value) = self.table.remove(self.find(key)?);
+        // Here, so that the value is dropped, too, if this panics.
+        drop(key);
+        Some(value)
     }
 
     /// Makes room for `more` entries.

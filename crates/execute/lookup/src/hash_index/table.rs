@@ -21,7 +21,7 @@ use core::ptr::NonNull;
 use workahead_walks::place::LINE_BYTES;
 use workahead_walks::{Memory, Place};
 
-use crate::memory::{self, Pages};
+use crate::memory::{self, Pages, drop_entries};
 
 /// Bytes of the word behind the entries.
 const TAGS_BYTES: usize = 8;
@@ -445,15 +445,19 @@ impl<K, V> Table<K, V> {
     pub(crate) fn iter_mut(&mut self) -> IterMut<'_, K, V> {
         IterMut { table: self, bucket: 0, taken: 0 }
     }
+
+    fn drop_taken(&mut self) {
+        let mut bucket = 0;
+        while let Some(entry) = self.take(&mut bucket) {
+            drop(entry);
+        }
+    }
 }
 
 impl<K, V> Drop for Table<K, V> {
     fn drop(&mut self) {
         if needs_drop::<(K, V)>() {
-            let mut bucket = 0;
-            while let Some(entry) = self.take(&mut bucket) {
-                drop(entry);
-            }
+            drop_entries(self, Self::drop_taken);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! After a panic an index has the entries from before a change, or those after it: as many as it
 //! says, each of them found. In the end nothing was lost, and nothing dropped twice.
 
+mod hash;
 mod ordered;
 
 use std::cell::{Cell, RefCell};
@@ -177,6 +178,7 @@ enum Change {
     Remove(u32),
     /// This many entries from a number on.
     Extend(u32, u32),
+    Reserve(u32),
     Clear,
     /// Looks keys from a number on up, each and all together.
     Find(u32),
@@ -206,7 +208,7 @@ fn states(entries: &Entries, change: Change) -> Vec<Entries> {
             }
         }
         Change::Clear => entries.clear(),
-        Change::Find(_) => {}
+        Change::Reserve(_) | Change::Find(_) => {}
     }
     states.push(entries);
     states
@@ -222,6 +224,7 @@ fn changes(count: usize) -> Vec<Change> {
         0..=13 => Change::Insert(key(KEYS), key(100)),
         14..=17 => Change::Remove(key(KEYS)),
         18 => Change::Extend(key(KEYS - 3), 3),
+        19 => Change::Reserve(key(200)),
         _ => Change::Find(key(KEYS)),
     };
     let changes = (0..count).map(change);

@@ -24,6 +24,7 @@ impl<K: Key> Index for OrderedIndex<K, Value> {
                 self.range_many(&keys[..3], &keys[6..], |_, _, _| ());
                 assert!(self.range(&keys[2]..&keys[8]).count() < 7);
             }
+            Change::Reserve(_) => {}
         }
     }
 
