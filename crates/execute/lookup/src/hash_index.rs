@@ -2,6 +2,7 @@
 
 mod probe;
 mod rounds;
+mod shape;
 mod table;
 
 #[cfg(test)]

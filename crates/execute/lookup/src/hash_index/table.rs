@@ -18,21 +18,11 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 use core::ptr::NonNull;
 
-use workahead_walks::place::LINE_BYTES;
 use workahead_walks::{Memory, Place};
 
+use super::shape::{HIGH, LOW, Shape, TAGS_BYTES};
 use crate::memory::{self, Pages, drop_entries};
 
-/// Bytes of the word behind the entries.
-const TAGS_BYTES: usize = 8;
-/// Two lines.
-const PAIR_BYTES: usize = 2 * LINE_BYTES;
-/// Tags of a word.
-const TAGS_MAX: usize = 7;
-/// The lowest bit of every tag.
-const LOW: u64 = 0x0001_0101_0101_0101;
-/// The highest bit of every tag: the slot is taken.
-const HIGH: u64 = LOW << 7;
 /// The position of the overflow bits.
 const OVERFLOW_SHIFT: u32 = 56;
 /// Bytes of an entry that are requested: its key, or what compares most often.
@@ -41,64 +31,6 @@ const ASKED_BYTES_MAX: usize = 256;
 const JUMPS: u32 = 8;
 /// The longest jump, and one more.
 const JUMP_MAX: usize = 256;
-
-/// What an entry's size makes of a bucket.
-struct Shape<K, V>(PhantomData<(K, V)>);
-
-impl<K, V> Shape<K, V> {
-    const ENTRY: usize = size_of::<(K, V)>();
-    /// From where entries end to the end of the bucket.
-    const BEHIND: usize = TAGS_BYTES.next_multiple_of(align_of::<(K, V)>());
-    /// Entries for which there is room in `bytes` bytes, with their tags.
-    const fn entries_in(bytes: usize) -> usize {
-        match Self::ENTRY {
-            0 => TAGS_MAX,
-            entry => bytes.saturating_sub(Self::BEHIND) / entry,
-        }
-    }
-    /// A bucket is a line, if that has three entries; else a pair of lines, if that has four. With
-    /// fewer, too many keys would have to go to another bucket: with entries that are larger still,
-    /// tags lead to the lines of one entry.
-    const SLOTS: usize = match (Self::entries_in(LINE_BYTES), Self::entries_in(PAIR_BYTES)) {
-        (TAGS_MAX.., _) | (_, ..4) => TAGS_MAX,
-        (3.., _) => Self::entries_in(LINE_BYTES),
-        (_, TAGS_MAX..) => TAGS_MAX,
-        (_, slots) => slots,
-    };
-    const BYTES: usize = Self::BEHIND + Self::SLOTS * Self::ENTRY;
-    /// Pairs begin at even lines: processors fetch those together.
-    const ALIGN: usize = {
-        let lines = if Self::BYTES <= LINE_BYTES { LINE_BYTES } else { PAIR_BYTES };
-        let entry = align_of::<(K, V)>();
-        if entry > lines { entry } else { lines }
-    };
-    /// From a bucket to the next.
-    const STRIDE: usize = Self::BYTES.next_multiple_of(Self::ALIGN);
-    /// Where a bucket has its word of tags: at the end, in a pair's odd line. Random even lines
-    /// alone take two to four times as long as odd ones on an AMD EPYC (Zen 4): with tags in the
-    /// first line, misses of 16 M entries of 24 bytes took 38 ns there, and take 12 ns.
-    const TAGS: usize = Self::STRIDE - TAGS_BYTES;
-    /// What a look-up requests first: a bucket of one or two lines, or the line of tags. Both lines
-    /// of a pair at once: hits of 16 M entries of 24 bytes took 33 ns in two steps, and take 16 ns.
-    const ASKED: usize = if Self::STRIDE <= PAIR_BYTES { Self::STRIDE } else { LINE_BYTES };
-    /// Whether an entry is at hand when its tag is.
-    #[inline(always)]
-    const fn is_with_tags(slot: usize) -> bool {
-        Self::BYTES <= PAIR_BYTES || Self::BEHIND + (slot + 1) * Self::ENTRY <= LINE_BYTES
-    }
-
-    /// A bit for each slot, where its tag has its highest.
-    const TAKEN: u64 = HIGH >> (8 * (TAGS_MAX - Self::SLOTS));
-    /// Entries that 16 buckets hold before the table grows. Keys fall on buckets at random: with
-    /// these 1 to 3 in a hundred find theirs full, 9 where it has three slots.
-    const FULL_16: usize = match Self::SLOTS {
-        3 => 29,
-        4 => 26,
-        5 => 38,
-        6 => 48,
-        _ => 58,
-    };
-}
 
 /// Where a look-up is: plain data that a schedule keeps.
 #[derive(Debug, Clone, Copy)]
