@@ -18,13 +18,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::links::{follow, trust};
+
 /// Ends every temporary name.
 pub const SUFFIX: &str = ".workahead-tmp";
-
-const ROOT: u32 = 0;
-
-/// As many links as the system follows (path_resolution(7)).
-const LINKS_MAX: usize = 40;
 
 /// A file under a temporary name; or a device, which keeps its own.
 #[derive(Debug)]
@@ -177,37 +174,6 @@ fn beginning(name: &OsStr) -> OsString {
     beginning.push(name);
     beginning.push(".");
     beginning
-}
-
-/// Where a path leads, through links.
-fn follow(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(to) = fs::read_link(&path) else { return Ok(path) };
-        trust(&path)?;
-        path = path.parent().unwrap_or(Path::new("")).join(to);
-    }
-    Err(io::Error::other("its links lead nowhere"))
-}
-
-/// The system's own rule, which it applies where it follows a link itself (proc(5),
-/// `protected_symlinks`): in a directory that all may write to, only one's own and the directory's
-/// owner's. Root follows no other user's anywhere: it would overwrite what they can't.
-fn trust(link: &Path) -> io::Result<()> {
-    const STICKY_AND_OPEN: u32 = 0o1002;
-    let directory = match link.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let (directory, link) = (fs::metadata(directory)?, fs::symlink_metadata(link)?);
-    let open = directory.mode() & STICKY_AND_OPEN == STICKY_AND_OPEN;
-    let theirs = open && ![own_user(), directory.uid()].contains(&link.uid());
-    let says = match (theirs, own_user() == ROOT && link.uid() != ROOT) {
-        (false, false) => return Ok(()),
-        (true, _) => "it is another user's link or pipe in a directory that all may write to",
-        (false, true) => "it is another user's link or pipe, which root does not write through",
-    };
-    Err(io::Error::new(ErrorKind::PermissionDenied, says))
 }
 
 /// The user whose rights this process has.

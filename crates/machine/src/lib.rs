@@ -14,6 +14,7 @@ mod error;
 pub mod evidence_tier;
 pub mod guarded;
 pub mod limits;
+pub mod links;
 pub mod machine;
 pub mod memory;
 pub mod pages;

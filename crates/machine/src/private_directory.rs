@@ -1,20 +1,18 @@
 //! Directories that only their owner writes to.
 
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use crate::atomic_file::own_user;
+use crate::links;
 
 /// Others may write.
 const WRITABLE: u32 = 0o022;
 /// Others may not remove or rename what is not theirs.
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
-/// As the kernel has it.
-const LINKS_MAX: u32 = 40;
 
 /// Makes a directory, and those above it, for its owner alone. One that is there must be the
 /// process's own, and nobody else may write to it, nor put another one in its place.
@@ -45,40 +43,8 @@ pub fn make(path: &Path, mode: u32) -> io::Result<()> {
 /// The owner of a directory, of one above it, or of a link on the way to it can put another one in
 /// its place; so can all who may write there.
 fn check_up_from(directory: &Path) -> io::Result<()> {
-    let mut place = PathBuf::from("/");
-    check(&place)?;
-    let mut left: Vec<OsString> = names_backwards(directory);
-    let mut links = 0;
-    while let Some(name) = left.pop() {
-        if name == ".." {
-            place.pop();
-            continue;
-        }
-        let next = place.join(&name);
-        if !check(&next)? {
-            place = next;
-            continue;
-        }
-        links += 1;
-        if links > LINKS_MAX {
-            return refused(format!("too many links on the way to `{}`", directory.display()));
-        }
-        let target = fs::read_link(&next)?;
-        if target.is_absolute() {
-            place = PathBuf::from("/");
-        }
-        left.extend(names_backwards(&target));
-    }
-    Ok(())
-}
-
-/// The names in a path, the last one first.
-fn names_backwards(path: &Path) -> Vec<OsString> {
-    let names = path.components().filter_map(|component| match component {
-        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
-        _ => None,
-    });
-    names.rev().collect()
+    check(Path::new("/"))?;
+    links::walk(directory, &mut check).map(drop)
 }
 
 /// Whether a path without links before its last name is one; refuses what others may replace.
