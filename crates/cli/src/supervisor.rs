@@ -26,6 +26,7 @@ use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, WaitOptions};
 use workahead_machine::control::smt::SmtAxis;
 use workahead_machine::limits::Store;
+use workahead_machine::links;
 use workahead_machine::process::inherited;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Stop;
@@ -139,7 +140,7 @@ pub(crate) fn begin(
     }
     let limits = Store::of_user().directory().map(Path::to_owned);
     // They are measured again by the next run if there is no such directory.
-    let limits = limits.filter(|limits| fs::create_dir_all(limits).is_ok());
+    let limits = limits.filter(|limits| links::make_directory(limits).is_ok());
     let written = [Some(home), Some(session.dir.clone()), limits];
     // A worker process is this program, and loads the library again.
     let worker =

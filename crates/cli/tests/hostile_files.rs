@@ -5,7 +5,7 @@ mod hostile;
 mod process;
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -337,6 +337,37 @@ fn what_is_not_a_regular_file_is_read_by_nobody() {
     }
     symlink("/dev/zero", place.path("zero.toml")).unwrap();
     assert_eq!(ends_well(&place, &["study", "plan", "zero.toml"], "a study"), Some(1));
+}
+
+/// In a directory like `/tmp` somebody else may have made a link of the name that is written to.
+#[test]
+fn no_result_is_put_where_another_users_link_leads() {
+    let place = place();
+    let (open, victim) = (place.path("open"), place.path("victim"));
+    for path in [&open, &victim] {
+        fs::create_dir(path).unwrap();
+    }
+    fs::set_permissions(&open, PermissionsExt::from_mode(0o1777)).unwrap();
+    symlink(&victim, open.join("theirs")).unwrap();
+    // Only root can give it away.
+    if lchown(open.join("theirs"), Some(65_534), None).is_err() {
+        return;
+    }
+    for name in ["findings.json", "report.html", "orders.parquet"] {
+        fs::write(victim.join(name), "precious").unwrap();
+    }
+    let study = ["study", "run", "quick", "--no-limits"];
+    let (data, man) = (["data", "tpch", "--scale", "0.001"], ["man"]);
+    for out in ["open/theirs", "open/theirs/sub"] {
+        for words in [&study[..], &[&study[..], &["--force"]].concat(), &data, &man] {
+            let said = place.fails(&[words, &["--out", out]].concat(), 1);
+            assert!(said.contains("theirs` is another user's link"), "{words:?}: {said}");
+        }
+    }
+    assert_eq!(process::names(&victim), ["findings.json", "orders.parquet", "report.html"]);
+    for name in process::names(&victim) {
+        assert_eq!(fs::read_to_string(victim.join(name)).unwrap(), "precious");
+    }
 }
 
 #[test]

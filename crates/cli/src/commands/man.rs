@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::CommandFactory;
 use clap_mangen::Man;
+use workahead_machine::links;
+use workahead_study::file;
 
 use crate::{Workahead, output};
 
@@ -27,7 +29,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     command.build();
     match args.out {
         Some(folder) => {
-            std::fs::create_dir_all(&folder)
+            links::make_directory(&folder)
                 .with_context(|| format!("can't make {}", folder.display()))?;
             write_pages(&command, &folder)?;
         }
@@ -46,9 +48,7 @@ fn page(command: &clap::Command) -> anyhow::Result<Vec<u8>> {
 fn write_pages(command: &clap::Command, folder: &Path) -> anyhow::Result<()> {
     // A built subcommand has its parents' names too: `workahead-study-run`.
     let name = command.get_display_name().unwrap_or(command.get_name());
-    let path = folder.join(name).with_extension("1");
-    std::fs::write(&path, page(command)?)
-        .with_context(|| format!("can't write {}", path.display()))?;
+    file::write_in(folder, &format!("{name}.1"), &page(command)?)?;
     let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
     shown
         .filter(|below| below.get_name() != "help")

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use workahead_counters::counter::ALL;
-use workahead_machine::Machine;
+use workahead_machine::{Machine, links};
 use workahead_reproduce::page::{Parts, Reproduction, State, Study};
 use workahead_reproduce::paper::{PAPERS, Paper};
 use workahead_reproduce::tables;
@@ -201,7 +201,7 @@ fn finish(
         let path = path.to_owned();
         move |source| StudyError::Write { path, source }
     };
-    std::fs::create_dir_all(out).map_err(source(out))?;
+    links::make_directory(out).map_err(source(out))?;
     file::write_in(out, PAGE, reproduction.html()?.as_bytes())?;
     match args.json {
         true => output::json(&reproduction)?,

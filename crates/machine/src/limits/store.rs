@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use crate::error::Error;
+use crate::links;
 use crate::machine::Machine;
 use crate::{atomic_file, regular_file};
 
@@ -116,7 +117,7 @@ fn is_plausible(value: &serde_json::Value) -> bool {
 
 fn write(path: &Path, limits: &Limits) -> io::Result<()> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
+        links::make_directory(directory)?;
     }
     atomic_file::write_whole(path, &serde_json::to_vec_pretty(limits)?)
 }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use workahead_machine::atomic_file::AtomicFile;
+use workahead_machine::links;
 
 use crate::error::StudyError;
 use crate::{findings, log, record, table};
@@ -34,7 +35,7 @@ pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
         let path = path.to_owned();
         move |source| StudyError::Write { path, source }
     };
-    fs::create_dir_all(parent).map_err(write(parent))?;
+    links::make_directory(parent).map_err(write(parent))?;
     for number in 1..=NUMBER_MAX {
         let path = match number {
             1 => parent.join(&name),
@@ -52,6 +53,7 @@ pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
 
 /// The given directory; one that already holds a result is refused.
 pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
+    links::check(path).map_err(|source| StudyError::Write { path: path.to_owned(), source })?;
     if path.join(record::FILE).exists() || path.join(log::FILE).exists() {
         return Err(StudyError::Exists { path: path.to_owned() });
     }
@@ -61,10 +63,11 @@ pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
 /// The given directory, replacing a result in it. Only files of a result are removed.
 pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
     let write = |source| StudyError::Write { path: path.to_owned(), source };
+    links::check(path).map_err(write)?;
     if log::is_busy(path) {
         return Err(StudyError::Busy { path: path.to_owned() });
     }
-    fs::create_dir_all(path).map_err(write)?;
+    links::make_directory(path).map_err(write)?;
     let path = probe(path.to_owned())?;
     for name in FILES {
         match fs::remove_file(path.join(name)) {
@@ -99,6 +102,8 @@ fn probe(path: PathBuf) -> Result<PathBuf, StudyError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
     use super::*;
 
     #[test]
@@ -124,6 +129,39 @@ mod tests {
         claim_replacing(&out).unwrap();
         assert!(FILES.iter().all(|name| !out.join(name).exists()));
         assert!(out.join("notes.txt").exists());
+    }
+
+    /// A directory of results, claimed by another user with a link of its name in `/tmp`.
+    #[test]
+    fn nothing_is_made_or_removed_through_a_link_of_another_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let (open, victim) = (dir.path().join("open"), dir.path().join("victim"));
+        for path in [&open, &victim] {
+            fs::create_dir(path).unwrap();
+        }
+        fs::set_permissions(&open, PermissionsExt::from_mode(0o1777)).unwrap();
+        let (report, link) = (victim.join(REPORT_FILE), open.join("out"));
+        fs::write(&report, "precious").unwrap();
+        symlink(&victim, &link).unwrap();
+        // Only root can give it away.
+        if lchown(&link, Some(65_534), None).is_err() {
+            return;
+        }
+        let sub = link.join("sub");
+        for refused in [
+            claim(&link),
+            claim_replacing(&link),
+            claim(&sub),
+            claim_replacing(&sub),
+            claim_new(&link, "quick"),
+            claim_new(&sub, "quick"),
+        ] {
+            let says = refused.unwrap_err().to_string();
+            assert!(says.contains("out` is another user's link"), "{says}");
+            assert!(says.contains("choose another directory with --out"), "{says}");
+        }
+        assert_eq!(fs::read_to_string(report).unwrap(), "precious");
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
+use workahead_machine::links;
 use workahead_workloads::WorkloadError;
 use workahead_workloads::tpch::{Table, Tpch, Watch, write_parquet};
 
@@ -137,14 +138,12 @@ struct Directory<'a> {
 
 impl<'a> Directory<'a> {
     fn create(path: &'a Path) -> anyhow::Result<Self> {
-        if path.is_dir() {
-            return Ok(Self { created: None });
-        }
-        if path.exists() {
+        let is_there = path.is_dir();
+        if !is_there && path.exists() {
             anyhow::bail!("{} is a file: name a directory with --out", path.display());
         }
-        fs::create_dir_all(path).with_context(|| format!("can't make {}", path.display()))?;
-        Ok(Self { created: Some(path) })
+        links::make_directory(path).with_context(|| format!("can't make {}", path.display()))?;
+        Ok(Self { created: (!is_there).then_some(path) })
     }
 
     fn keep(mut self) {
