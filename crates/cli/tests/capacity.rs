@@ -253,6 +253,34 @@ fn an_interruption_answers_from_what_was_seen() {
 }
 
 #[test]
+fn an_earlier_answer_stays_until_another_is_wanted_and_there() {
+    let (server, _directory) = start_postgres();
+    let place = Place::new();
+    let earlier = ["capacity.json", "report.html"].map(|name| place.path("out").join(name));
+    fs::create_dir(place.path("out")).unwrap();
+    earlier.iter().for_each(|path| fs::write(path, "precious").unwrap());
+    let is_there = || earlier.iter().all(|path| fs::read_to_string(path).unwrap() == "precious");
+    let url = url("postgres", "ada", &server.address("shop"));
+    let observe = ["capacity", "--attach", &url, "--for", "1h", "--every", "0.1s", "--out", "out"];
+    let said = place.fails(&observe, 1);
+    assert!(said.contains("already holds a result") && said.contains("--force"), "{said}");
+    let said = place.fails(&["study", "run", "quick", "--no-limits", "--out", "out"], 1);
+    assert!(said.contains("already holds a result") && said.contains("--force"), "{said}");
+    assert!(is_there());
+    let child = place.start(&[&observe[..], &["--force"]].concat());
+    let mut owner = server.connect("shop").unwrap();
+    let looks = "SELECT (sum(xact_rollback) > 25)::text FROM pg_stat_database";
+    wait_until("looks", || owner.texts(looks).unwrap() == ["true"]);
+    assert!(is_there());
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&earlier[0]).unwrap()).unwrap();
+    assert_eq!(kept["refusal"]["reason"], "idle");
+    assert!(!earlier[1].exists(), "a page of another answer");
+}
+
+#[test]
 fn wrong_use_names_its_remedy() {
     let place = Place::new();
     for (words, status, remedy) in [

@@ -19,15 +19,13 @@ use workahead_advise::capacity::{
     Capacity, CpuWindow, Missing, Observed, Refusal, Resource, ResourceAnswer, Waiting, Window,
 };
 use workahead_engines::observer::{self, Observer, Wait};
+use workahead_study::error::StudyError;
 use workahead_study::{directory, file};
 
 use super::study::arguments::ObservedServerArguments;
 use super::study::{duration, summary};
 use crate::errors::WrongUse;
 use crate::{interrupt, output};
-
-/// The observation and its answer, in the directory of a result.
-const FILE: &str = "capacity.json";
 
 /// Windows of a day at a second each: memory is bounded.
 const WINDOWS_MAX: f64 = 100_000.0;
@@ -55,6 +53,9 @@ pub(crate) struct Args {
     /// Keep the answer and what was seen in this directory, with a page to look at
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace an existing result, once there is an answer
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -76,7 +77,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     args.check()?;
     interrupt::listen()?;
     let target = args.server.examined()?;
-    let dir = args.out.as_deref().map(directory::claim).transpose()?;
+    args.reserve()?;
     let mut observer = Observer::begin(&target)?;
     if !args.json {
         // Standard error may be closed; the observation matters more.
@@ -89,15 +90,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let observed = observe(&mut observer, &args);
     let result = observed.capacity();
     let (answer, refusal) = (result.as_ref().ok(), result.as_ref().err());
-    let report = match (&dir, answer) {
-        (Some(dir), Some(answer)) => Some(page::write(dir, answer, &observed)?),
-        _ => None,
-    };
-    let facts = Facts { answer, refusal, report, observed: &observed };
-    if let Some(dir) = &dir {
-        let text = serde_json::to_string_pretty(&facts)?;
-        file::write_in(dir, FILE, text.as_bytes())?;
-    }
+    let mut facts = Facts { answer, refusal, report: None, observed: &observed };
+    // What was observed can't be observed again: it is printed also where it can't be kept.
+    let kept = args.keep(&mut facts);
     match (&facts, args.json) {
         (_, true) => output::json(&facts)?,
         (Facts { answer: Some(answer), report, .. }, false) => {
@@ -108,6 +103,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
+    kept?;
     match (observed.lost.is_some(), refusal) {
         (true, Some(refusal)) => bail!("{refusal}"),
         _ => Ok(ExitCode::SUCCESS),
@@ -115,6 +111,29 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
+    /// Checks that the answer can be kept; an earlier one stays until there is one.
+    fn reserve(&self) -> Result<(), StudyError> {
+        match (&self.out, self.force) {
+            (Some(out), true) => directory::reserve_replacing(out),
+            (Some(out), false) => directory::reserve(out),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Keeps the answer and what was seen, with a page of an answer.
+    fn keep(&self, facts: &mut Facts<'_>) -> anyhow::Result<()> {
+        let Some(out) = &self.out else { return Ok(()) };
+        let dir = match self.force {
+            true => directory::claim_replacing(out)?,
+            false => directory::claim(out)?,
+        };
+        if let Some(answer) = facts.answer {
+            facts.report = Some(page::write(&dir, answer, facts.observed)?);
+        }
+        let text = serde_json::to_string_pretty(&facts)?;
+        Ok(file::write_in(&dir, directory::CAPACITY_FILE, text.as_bytes())?)
+    }
+
     fn check(&self) -> anyhow::Result<()> {
         let windows = self.time.as_secs_f64() / self.every.as_secs_f64();
         if (1.0..=WINDOWS_MAX).contains(&windows) {

@@ -17,8 +17,15 @@ pub const DEFAULT: &str = "workahead-results";
 /// The page made from a result; `report` writes it.
 pub const REPORT_FILE: &str = "report.html";
 
-/// Everything a run writes, the mark of a result first.
-const FILES: [&str; 5] = [record::FILE, log::FILE, table::FILE, findings::FILE, REPORT_FILE];
+/// The observation of a server and its answer; `capacity` writes it, and its page.
+pub const CAPACITY_FILE: &str = "capacity.json";
+
+/// A directory with one of them holds a result.
+const MARKS: [&str; 3] = [record::FILE, log::FILE, CAPACITY_FILE];
+
+/// Everything that commands write into a result, the marks of one first.
+const FILES: [&str; 6] =
+    [record::FILE, log::FILE, CAPACITY_FILE, table::FILE, findings::FILE, REPORT_FILE];
 
 /// The most results of one study below `workahead-results`.
 const NUMBER_MAX: u32 = 10_000;
@@ -53,22 +60,37 @@ pub fn claim_new(parent: &Path, study: &str) -> Result<PathBuf, StudyError> {
 
 /// The given directory; one that already holds a result is refused.
 pub fn claim(path: &Path) -> Result<PathBuf, StudyError> {
-    links::check(path).map_err(|source| StudyError::Write { path: path.to_owned(), source })?;
-    if path.join(record::FILE).exists() || path.join(log::FILE).exists() {
-        return Err(StudyError::Exists { path: path.to_owned() });
-    }
-    claim_replacing(path)
+    reserve(path)?;
+    clear(path)
 }
 
 /// The given directory, replacing a result in it. Only files of a result are removed.
 pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
+    reserve_replacing(path)?;
+    clear(path)
+}
+
+/// As [`claim`], of a result that is written later: nothing is removed yet.
+pub fn reserve(path: &Path) -> Result<(), StudyError> {
+    links::check(path).map_err(|source| StudyError::Write { path: path.to_owned(), source })?;
+    if MARKS.iter().any(|name| path.join(name).exists()) {
+        return Err(StudyError::Exists { path: path.to_owned() });
+    }
+    reserve_replacing(path)
+}
+
+/// As [`claim_replacing`], of a result that is written later: nothing is removed yet.
+pub fn reserve_replacing(path: &Path) -> Result<(), StudyError> {
     let write = |source| StudyError::Write { path: path.to_owned(), source };
     links::check(path).map_err(write)?;
     if log::is_busy(path) {
         return Err(StudyError::Busy { path: path.to_owned() });
     }
     links::make_directory(path).map_err(write)?;
-    let path = probe(path.to_owned())?;
+    probe(path.to_owned()).map(drop)
+}
+
+fn clear(path: &Path) -> Result<PathBuf, StudyError> {
     for name in FILES {
         match fs::remove_file(path.join(name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -77,7 +99,7 @@ pub fn claim_replacing(path: &Path) -> Result<PathBuf, StudyError> {
             _ => {}
         }
     }
-    Ok(path)
+    Ok(path.to_owned())
 }
 
 /// Refuses a directory that is there and has other files than a result's: for runs of databases
@@ -131,6 +153,33 @@ mod tests {
         assert!(out.join("notes.txt").exists());
     }
 
+    #[test]
+    fn every_kind_of_result_is_refused() {
+        for mark in MARKS {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(mark), "precious").unwrap();
+            fs::write(dir.path().join(REPORT_FILE), "precious").unwrap();
+            for refused in [claim(dir.path()).map(drop), reserve(dir.path())] {
+                let says = refused.unwrap_err().to_string();
+                assert!(says.contains("already holds a result"), "{mark}: {says}");
+            }
+            reserve_replacing(dir.path()).unwrap();
+            for name in [mark, REPORT_FILE] {
+                assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "precious");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_removed_before_there_is_something_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(REPORT_FILE), "a page").unwrap();
+        reserve(dir.path()).unwrap();
+        assert!(dir.path().join(REPORT_FILE).exists());
+        claim(dir.path()).unwrap();
+        assert!(!dir.path().join(REPORT_FILE).exists());
+    }
+
     /// A directory of results, claimed by another user with a link of its name in `/tmp`.
     #[test]
     fn nothing_is_made_or_removed_through_a_link_of_another_user() {
@@ -155,6 +204,8 @@ mod tests {
             claim_replacing(&sub),
             claim_new(&link, "quick"),
             claim_new(&sub, "quick"),
+            reserve(&link).map(|()| sub.clone()),
+            reserve_replacing(&sub).map(|()| sub.clone()),
         ] {
             let says = refused.unwrap_err().to_string();
             assert!(says.contains("out` is another user's link"), "{says}");
