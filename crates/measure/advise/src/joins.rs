@@ -17,7 +17,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 use workahead_machine::limits::Limits;
 use workahead_machine::pages::Pages;
-use workahead_study::plans::{Node, PlanError, PlanText, Planner};
+use workahead_study::plans::{Node, PlanError, PlanText, Planner, bounded};
 use workahead_study::results::Results;
 
 use crate::request::{RequestError, Workload, table};
@@ -36,8 +36,6 @@ const PROBE_LINES: f64 = 2.0;
 const PAGE_LINES: f64 = 2.0;
 /// Characters of a join in a sentence; of its statement half as many.
 const NAME_LENGTH: usize = 100;
-/// What a plan says of rows, bytes and times is between nothing and this.
-const FIGURE_MAX: f64 = 1e15;
 /// A part of the time that is worth saving.
 const WORTH: f64 = 0.05;
 
@@ -165,12 +163,12 @@ impl JoinsAnswer {
         joins.sort_by(|one, other| other.saved_ms.total_cmp(&one.saved_ms));
         let saved = |index: bool| {
             let of_kind = joins.iter().filter(|join| join.through_index == index);
-            of_kind.map(|join| join.saved_ms).sum()
+            bounded(of_kind.map(|join| join.saved_ms).sum())
         };
         let mut answer = JoinsAnswer {
             sentence: String::new(),
             statements: plans.len(),
-            total_ms: total_ms.filter(|total| *total > 0.0).map(|total| total.min(FIGURE_MAX)),
+            total_ms: total_ms.filter(|total| *total > 0.0).map(bounded),
             saved_ms: saved(false),
             saved_in_indexes_ms: saved(true),
             gain: None,
@@ -211,8 +209,9 @@ impl JoinsAnswer {
         };
         let (stock, ours) = (sum(STOCK), sum("workahead"));
         let answer = JoinsAnswer::of_plans(&plans, limits);
-        Some(answer.map(|answer| match ours > 0.0 {
-            true => answer.with_gain(stock / ours),
+        let gain = stock / ours;
+        Some(answer.map(|answer| match ours > 0.0 && gain.is_finite() {
+            true => answer.with_gain(gain),
             false => answer,
         }))
     }
@@ -324,10 +323,9 @@ struct Join<'a> {
 
 impl Join<'_> {
     fn answer(self, statement: &str, limits: &Limits) -> JoinAnswer {
-        let bounded = |figure: f64| figure.clamp(0.0, FIGURE_MAX);
         let (bytes, lines) = (bounded(self.bytes), bounded(self.lines));
         let time_ms = self.time_ms.map(bounded);
-        let saved_ms = lines * saved_ns(bytes, limits) / 1e6;
+        let saved_ms = bounded(lines * saved_ns(bytes, limits) / 1e6);
         JoinAnswer {
             statement: statement.to_owned(),
             join: self.node.line(),

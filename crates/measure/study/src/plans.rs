@@ -25,7 +25,7 @@ mod rendered;
 mod tree;
 
 pub use diff::{Row, Side, diff};
-pub use tree::{Memory, Node, Role};
+pub use tree::{Memory, Node, Role, bounded};
 use tree::{check_length, check_operators};
 
 /// A plan as its engine printed it.
@@ -90,7 +90,7 @@ impl Planner {
             Planner::Datafusion => datafusion::parse(text)?,
         };
         check_operators(tree.operators())?;
-        Ok(tree)
+        Ok(tree.tidied())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Joins of small plans, by hand, on a machine of three sizes.
 
+use proptest::prelude::*;
 use workahead_machine::limits::{CacheSizes, LatencyPoint, LinesPoint, Siblings};
 use workahead_study::spec::Spec;
 
@@ -178,4 +179,110 @@ fn its_study_runs_every_statement_alone() {
     let spec = Spec::parse(JOINS_STUDY, &tpch.study().unwrap()).unwrap();
     assert_eq!(workahead_study::run_plan::RunPlan::new(&spec).cells.len(), 22);
     assert!(JoinsRequest { statements: Vec::new(), ..asks("duckdb") }.study().is_err());
+}
+
+/// A number as a plan may have it: any at all, or one of those at the ends.
+fn number() -> impl Strategy<Value = f64> {
+    let ends = [0.0, -0.0, 1.0, -1.0, 1e-308, 1e15, 1e154, -1e154, 1e308, -1e308, f64::MAX];
+    prop_oneof![
+        prop::sample::select(ends.to_vec()),
+        prop::num::f64::POSITIVE | prop::num::f64::NEGATIVE,
+        -1e6..1e9f64
+    ]
+}
+
+/// Plans with a join and a lookup of each engine; `#` stands for a figure.
+const PLANS: [(Planner, &str); 5] = [
+    (
+        Planner::Postgres,
+        r##"[{"Plan": {"Node Type": "Nested Loop", "Actual Loops": #, "Actual Total Time": #,
+        "Shared Hit Blocks": #, "Plans": [
+        {"Node Type": "Hash Join", "Hash Cond": "(a = b)", "Actual Rows": #, "Actual Loops": #,
+         "Actual Total Time": #, "Plans": [
+         {"Node Type": "Seq Scan", "Actual Rows": #, "Actual Loops": #, "Actual Total Time": #},
+         {"Node Type": "Hash", "Actual Rows": #, "Actual Loops": #, "Plan Width": #,
+          "Actual Total Time": #, "Plans": [{"Node Type": "Seq Scan", "Plan Rows": #}]}]},
+        {"Node Type": "Index Scan", "Actual Loops": #, "Actual Total Time": #,
+         "Shared Hit Blocks": #, "Shared Read Blocks": #, "Plans": [
+         {"Node Type": "Result", "Shared Hit Blocks": #, "Shared Read Blocks": #}]}]}}]"##,
+    ),
+    (
+        Planner::Postgres,
+        r##"[{"Plan": {"Node Type": "Hash Join", "Plans": [{"Node Type": "A", "Plan Rows": #},
+        {"Node Type": "Hash", "Plan Rows": #, "Peak Memory Usage": #}]}}]"##,
+    ),
+    (
+        Planner::Mariadb,
+        r##"{"query_block": {"r_total_time_ms": #, "nested_loop": [
+        {"table": {"access_type": "ALL", "r_rows": #, "r_loops": #}},
+        {"table": {"access_type": "eq_ref", "r_rows": #, "r_loops": #, "r_table_time_ms": #,
+         "r_other_time_ms": #, "r_engine_stats": {"pages_accessed": #}}}]}}"##,
+    ),
+    (
+        Planner::Duckdb,
+        r##"[{"operator_name": "HASH_JOIN", "operator_timing": #, "children": [
+        {"operator_name": "A", "operator_timing": #, "extra_info": {"Estimated Cardinality": "#"}},
+        {"operator_name": "B", "operator_timing": #, "operator_cardinality": #,
+         "result_set_size": #}]}]"##,
+    ),
+    (
+        Planner::Datafusion,
+        "HashJoinExec: on=[(a, b)], metrics=[elapsed_compute=#s, build_mem_used=# GB]\n  \
+         A: metrics=[output_rows=# K, elapsed_compute=#ns]\n  \
+         B: metrics=[output_rows=# B, elapsed_compute=#s], statistics=[Rows=Exact(#)]\n",
+    ),
+];
+
+/// Every figure of an answer is one that can be waited for, and its words have no other.
+fn check_figures(key: &str, value: &serde_json::Value) -> Result<(), TestCaseError> {
+    use serde_json::Value;
+    match value {
+        Value::Null => prop_assert!(["total_ms", "time_ms", "gain"].contains(&key), "{key}"),
+        Value::Number(number) => {
+            let figure = number.as_f64().unwrap();
+            prop_assert!(figure.is_finite() && figure.is_sign_positive(), "{key}: {figure}");
+        }
+        Value::String(words) => {
+            let is_none = |word: &str| ["NaN", "inf", "-inf"].contains(&word);
+            prop_assert!(!words.split([' ', ',', '.']).any(is_none), "{words}");
+        }
+        Value::Array(values) => values.iter().try_for_each(|value| check_figures(key, value))?,
+        Value::Object(of) => of.iter().try_for_each(|(key, value)| check_figures(key, value))?,
+        Value::Bool(_) => {}
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_figure_of_a_plan_makes_an_answer_of_no_number(
+        figures in prop::collection::vec(number(), 20)
+    ) {
+        for (planner, plan) in PLANS {
+            let mut pieces = plan.split('#');
+            let mut text = pieces.next().unwrap().to_owned();
+            for (piece, figure) in pieces.zip(figures.iter().cycle()) {
+                // Digits alone where no JSON is read.
+                text += &match planner {
+                    Planner::Datafusion => format!("{figure}"),
+                    _ => format!("{figure:e}"),
+                };
+                text += piece;
+            }
+            let answer = answer(planner, &text);
+            prop_assert!(!answer.joins.is_empty(), "{text}");
+            check_figures("", &serde_json::to_value(&answer).unwrap())?;
+        }
+    }
+}
+
+#[test]
+fn rows_of_no_number_are_none() {
+    let scan = r#"{"Node Type": "Seq Scan", "Actual Rows": -1e308, "Actual Loops": 1e308}"#;
+    let hash = r#"{"Node Type": "Hash", "Actual Rows": 1e308, "Actual Loops": 1e308,
+        "Plan Width": 0}"#;
+    let plan = format!(r#"[{{"Plan": {{"Node Type": "Hash Join", "Plans": [{scan}, {hash}]}}}}]"#);
+    let answer = answer(Planner::Postgres, &plan);
+    assert_eq!((answer.joins[0].bytes, answer.joins[0].lines), (0.0, 1e15));
+    assert!(!answer.sentence.contains("NaN"), "{}", answer.sentence);
 }

@@ -9,7 +9,7 @@
 //! runs. File names lose their directories, which differ between machines.
 
 use super::normal::condition;
-use super::tree::{Memory, Node, Role, check_depth, check_operators};
+use super::tree::{Memory, Node, Role, bounded, check_depth, check_operators};
 use super::{postgres, rendered};
 
 /// Details that distinguish plans; those left out count partitions, columns and files.
@@ -221,7 +221,7 @@ fn figure(list: &str, key: &str) -> Option<(f64, String)> {
     let (_, rest) = list.split_once(&format!("{key}="))?;
     let rest = rest.trim_start_matches("Exact(").trim_start_matches("Inexact(");
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-    let number: f64 = rest[..end].parse().ok()?;
+    let number = rest[..end].parse().ok().map(bounded)?;
     let unit = rest[end..].trim_start().chars().take_while(|c| c.is_alphabetic()).collect();
     Some((number, unit))
 }

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::normal::condition;
-use super::tree::{Memory, Node};
+use super::tree::{Memory, Node, bounded};
 
 /// Extra information that distinguishes plans.
 const CONDITIONS: [&str; 9] = [
@@ -53,7 +53,7 @@ fn node(json: &Value) -> Result<Node, String> {
     };
     let children = json.get("children").and_then(Value::as_array).into_iter().flatten();
     let table = said(extra, "Table").or_else(|| said(extra, "Function"));
-    let number = |keys: &[&str]| keys.iter().find_map(|key| json.get(*key)?.as_f64());
+    let number = |keys: &[&str]| keys.iter().find_map(|key| number(json, key));
     Ok(Node {
         operator: operator.to_owned(),
         // The catalogue and schema are where the file lies, not what is read.
@@ -73,8 +73,12 @@ fn node(json: &Value) -> Result<Node, String> {
 
 /// Of a profile: what an operator gave by the number of its rows.
 fn row_bytes(json: &Value) -> Option<f64> {
-    let number = |key: &str| json.get(key)?.as_f64().filter(|number| *number > 0.0);
+    let number = |key: &str| number(json, key).filter(|number| *number > 0.0);
     Some(number("result_set_size")? / number("operator_cardinality")?)
+}
+
+fn number(json: &Value, key: &str) -> Option<f64> {
+    json.get(key).and_then(Value::as_f64).map(bounded)
 }
 
 /// A piece of extra information; lists on one line.

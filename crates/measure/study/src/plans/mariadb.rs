@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::normal::condition;
-use super::tree::{Memory, Node};
+use super::tree::{Memory, Node, bounded};
 
 /// Keys whose values are operators, with the words to print.
 const OPERATORS: [(&str, &str); 16] = [
@@ -75,7 +75,8 @@ fn time_ms(json: &Map<String, Value>) -> Option<f64> {
 const PAGE_BYTES: f64 = 16_384.0;
 
 fn memory(json: &Map<String, Value>) -> Memory {
-    let pages = json.get("r_engine_stats").and_then(|stats| stats.get("pages_accessed")?.as_f64());
+    let stats = json.get("r_engine_stats").and_then(Value::as_object);
+    let pages = stats.and_then(|stats| number(stats, "pages_accessed"));
     Memory { pages, page_bytes: pages.map(|_| PAGE_BYTES), ..Memory::default() }
 }
 
@@ -145,5 +146,5 @@ fn text<'a>(json: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 }
 
 fn number(json: &Map<String, Value>, key: &str) -> Option<f64> {
-    json.get(key).and_then(Value::as_f64)
+    json.get(key).and_then(Value::as_f64).map(bounded)
 }

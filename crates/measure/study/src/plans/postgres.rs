@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::normal::condition;
-use super::tree::{Memory, Node, Role};
+use super::tree::{Memory, Node, Role, bounded};
 
 /// Conditions and keys that distinguish plans; other output (columns, sort space) does not.
 const CONDITIONS: [&str; 18] = [
@@ -138,5 +138,5 @@ fn text<'a>(json: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 fn number(json: &Value, key: &str) -> Option<f64> {
-    json.get(key).and_then(Value::as_f64)
+    json.get(key).and_then(Value::as_f64).map(bounded)
 }

@@ -358,3 +358,30 @@ fn plans_say_what_memory_they_went_through() {
     let join = PlanText::new(Planner::Datafusion, text).tree().unwrap();
     assert_eq!((join.rows, join.memory.table_bytes), (Some(2_000.0), Some(1.5 * 1_048_576.0)));
 }
+
+#[test]
+fn figures_of_a_plan_are_numbers_that_it_may_count() {
+    let figure = |planner, text: &str| PlanText::new(planner, text).tree().unwrap();
+    let postgres = |rows: &str, loops: &str| {
+        let plan = format!(
+            r#"[{{"Plan":{{"Node Type":"A","Actual Rows":{rows},"Actual Loops":{loops}}}}}]"#
+        );
+        figure(Planner::Postgres, &plan).rows
+    };
+    assert_eq!(postgres("2", "3"), Some(6.0));
+    for (rows, loops, read) in [
+        ("-1e308", "1e308", 0.0),
+        ("-2", "-3", 0.0),
+        ("1e308", "1e308", 1e15),
+        ("1e15", "1e15", 1e15),
+        ("0", "1e308", 0.0),
+    ] {
+        assert_eq!(postgres(rows, loops), Some(read), "{rows} × {loops}");
+    }
+    for (rows, read) in [("NaN", 0.0), ("inf", 1e15), ("-inf", 0.0), ("1e999", 1e15), ("-5", 0.0)] {
+        let plan = format!(r#"[{{"name":"A","extra_info":{{"Estimated Cardinality":"{rows}"}}}}]"#);
+        assert_eq!(figure(Planner::Duckdb, &plan).rows_estimated, Some(read), "{rows}");
+    }
+    let many = format!("A: metrics=[output_rows={}, build_mem_used=9.9 GB]", "9".repeat(400));
+    assert_eq!(figure(Planner::Datafusion, &many).rows, Some(1e15));
+}

@@ -35,6 +35,14 @@ pub(super) fn check_length(text: &str) -> Result<(), String> {
     }
 }
 
+/// The most that a plan can say of rows, bytes, pages, times and executions.
+const FIGURE_MAX: f64 = 1e15;
+
+/// A figure that a plan says, from nothing to 10^15; what is not a number counts as nothing.
+pub fn bounded(figure: f64) -> f64 {
+    if figure > 0.0 { figure.min(FIGURE_MAX) } else { 0.0 }
+}
+
 /// An operator with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -96,6 +104,25 @@ impl Node {
     /// An operator without anything else.
     pub(super) fn new(operator: impl Into<String>) -> Node {
         Node { operator: operator.into(), ..Node::default() }
+    }
+
+    /// As it is kept: with figures within bounds, as products of two may not be.
+    pub(super) fn tidied(self) -> Node {
+        let figure = |figure: Option<f64>| figure.map(bounded);
+        let Memory { row_bytes, table_bytes, pages, page_bytes } = self.memory;
+        Node {
+            rows_estimated: figure(self.rows_estimated),
+            rows: figure(self.rows),
+            time_ms: figure(self.time_ms),
+            memory: Memory {
+                row_bytes: figure(row_bytes),
+                table_bytes: figure(table_bytes),
+                pages: figure(pages),
+                page_bytes: figure(page_bytes),
+            },
+            inputs: self.inputs.into_iter().map(Node::tidied).collect(),
+            ..self
+        }
     }
 
     /// The operator on one line, without figures.
