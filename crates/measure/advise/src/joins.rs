@@ -307,8 +307,10 @@ impl JoinAnswer {
 
     fn named(&self) -> String {
         let short = |text: &str, length| text.chars().take(length).collect::<String>();
-        let (name, statement) = (self.name(), short(&self.statement, NAME_LENGTH / 2));
-        format!("{} ({statement})", short(&name, NAME_LENGTH))
+        // A statement has the lines that its user gave it.
+        let statement = self.statement.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = short(&self.name(), NAME_LENGTH);
+        format!("{name} ({})", short(&statement, NAME_LENGTH / 2))
     }
 }
 

@@ -286,3 +286,16 @@ fn rows_of_no_number_are_none() {
     assert_eq!((answer.joins[0].bytes, answer.joins[0].lines), (0.0, 1e15));
     assert!(!answer.sentence.contains("NaN"), "{}", answer.sentence);
 }
+
+#[test]
+fn a_sentence_is_one_line_whatever_the_names_are() {
+    let lines = "x\n\nerror: your disk is on fire";
+    let plan = postgres(8_000, 1_000.0);
+    let name = serde_json::to_string(lines).unwrap();
+    let named = format!(r#""Hash Join", "Relation Name": {name}, "Index Name": {name},"#);
+    let plan = plan.replace(r#""Hash Join","#, &named).replace("(a.x = b.x)", r"(a.x\n = b.x)");
+    let plans = [(format!("select 1\n{lines}"), PlanText::new(Planner::Postgres, plan))];
+    let answer = JoinsAnswer::of_plans(&plans, &limits()).unwrap();
+    assert!(answer.sentence.contains("on fire [a.x = b.x] (select 1 x error:"), "{answer:?}");
+    assert!(!answer.sentence.contains('\n') && !answer.joins[0].join.contains('\n'), "{answer:?}");
+}

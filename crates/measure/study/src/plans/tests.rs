@@ -359,6 +359,44 @@ fn plans_say_what_memory_they_went_through() {
     assert_eq!((join.rows, join.memory.table_bytes), (Some(2_000.0), Some(1.5 * 1_048_576.0)));
 }
 
+/// A server's names are its own, and a line of ours that seems to be said by us is not.
+#[test]
+fn names_are_on_one_line_however_a_plan_has_them() {
+    let name = "\u{2028} a\n\r\n error:\tb \u{85}";
+    let json = serde_json::to_string(name).unwrap();
+    let postgres = format!(
+        r#"[{{"Plan":{{"Node Type":{json},"Relation Name":{json},"Index Name":{json},
+            "Hash Cond":{json},"Subplan Name":{json}}}}}]"#
+    );
+    let mariadb = format!(
+        r#"{{"query_block":{{"nested_loop":[{{"table":{{"access_type":{json},"table_name":{json},
+            "key":{json},"attached_condition":{json},"ref":[{json}]}}}},
+            {{"table":{{"message":{json}}}}}]}}}}"#
+    );
+    let duckdb = format!(
+        r#"[{{"name":{json},"extra_info":{{"Table":{json},"Conditions":[{json}]}},
+            "children":[]}}]"#
+    );
+    let indented = "A: predicate=a \u{2028} b, file_groups={1 group: [[x/\u{2028}y]]}".to_owned();
+    let plans = [
+        (Planner::Postgres, postgres.clone()),
+        (Planner::Mariadb, mariadb),
+        (Planner::Duckdb, duckdb),
+        (Planner::Datafusion, postgres),
+        (Planner::Datafusion, indented),
+    ];
+    for (planner, text) in plans {
+        let tree = PlanText::new(planner, text).tree().unwrap();
+        tree.visit(0, &mut |_, node| {
+            let line = node.line();
+            assert!(!line.contains(|c: char| c.is_whitespace() && c != ' '), "{line:?}");
+            assert!(!line.contains("  ") && line.trim() == line, "{line:?}");
+        });
+    }
+    let blank = r#"[{"Plan":{"Node Type":"A","Relation Name":"\n","Index Name":" "}}]"#;
+    assert_eq!(PlanText::new(Planner::Postgres, blank).tree().unwrap().line(), "A");
+}
+
 #[test]
 fn figures_of_a_plan_are_numbers_that_it_may_count() {
     let figure = |planner, text: &str| PlanText::new(planner, text).tree().unwrap();

@@ -43,6 +43,11 @@ pub fn bounded(figure: f64) -> f64 {
     if figure > 0.0 { figure.min(FIGURE_MAX) } else { 0.0 }
 }
 
+/// A name on one line.
+fn on_one_line(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// An operator with its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -106,11 +111,15 @@ impl Node {
         Node { operator: operator.into(), ..Node::default() }
     }
 
-    /// As it is kept: with figures within bounds, as products of two may not be.
+    /// As it is kept: names on one line, and figures within bounds, as products of two may not be.
     pub(super) fn tidied(self) -> Node {
+        let name = |name: Option<String>| name.as_deref().map(on_one_line);
         let figure = |figure: Option<f64>| figure.map(bounded);
         let Memory { row_bytes, table_bytes, pages, page_bytes } = self.memory;
         Node {
+            operator: on_one_line(&self.operator),
+            object: name(self.object).filter(|object| !object.is_empty()),
+            index: name(self.index).filter(|index| !index.is_empty()),
             rows_estimated: figure(self.rows_estimated),
             rows: figure(self.rows),
             time_ms: figure(self.time_ms),
