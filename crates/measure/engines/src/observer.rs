@@ -106,6 +106,15 @@ impl Look {
     /// MariaDB counts whole seconds since its start, by a clock that may be corrected.
     const STARTED_WITHIN_US: u64 = 3_000_000;
 
+    /// As it is counted on: what a server counts below nothing is nothing.
+    fn counted(mut self) -> Look {
+        self.ended = self.ended.max(0);
+        self.hidden = self.hidden.max(0);
+        self.waiting.iter_mut().for_each(|(_, sessions)| *sessions = sessions.max(0.0));
+        self.row_locks_s = self.row_locks_s.map(|seconds| seconds.max(0.0));
+        self
+    }
+
     fn check(&self, before: &Look) -> Result<(), ObserverError> {
         if self.started_us.abs_diff(before.started_us) > Self::STARTED_WITHIN_US {
             return Err(ObserverError::Restarted);
@@ -164,7 +173,7 @@ impl Observer {
             }
         };
         let mut machine = MachineObserver::of(target);
-        let look = reader.look(connection.as_mut())?;
+        let look = reader.look(connection.as_mut())?.counted();
         let mut unseen: Vec<Unseen> =
             reader.unseen(&look, &target.address.user).into_iter().collect();
         unseen.extend(MachineObserver::unseen(machine.as_ref()));
@@ -207,7 +216,7 @@ impl Observer {
                 std::thread::sleep(left.min(STOP_EVERY));
             }
             self.connection.limit_answers();
-            let look = self.reader.look(self.connection.as_mut())?;
+            let look = self.reader.look(self.connection.as_mut())?.counted();
             look.check(seen.last().unwrap_or(&self.edge.look))?;
             seen.push(look);
         }
@@ -267,6 +276,23 @@ mod tests {
         assert_eq!(later(11, 1_009_000_000, Some(3.0)), Err(ObserverError::Restarted));
         assert_eq!(later(9, 1_000_000_000, Some(2.0)), Err(ObserverError::Reset));
         assert_eq!(later(11, 1_000_000_000, Some(1.0)), Err(ObserverError::Reset));
+    }
+
+    #[test]
+    fn what_a_server_counts_below_nothing_is_nothing() {
+        let lie = Look {
+            ended: i64::MIN,
+            hidden: -1,
+            waiting: vec![(Wait::Lock, i64::MIN as f64), (Wait::Log, 2.0)],
+            row_locks_s: Some(-3.0),
+            started_us: -5,
+        };
+        let counted = Look {
+            waiting: vec![(Wait::Lock, 0.0), (Wait::Log, 2.0)],
+            row_locks_s: Some(0.0),
+            ..look(0, -5)
+        };
+        assert_eq!(lie.counted(), counted);
     }
 
     #[test]
