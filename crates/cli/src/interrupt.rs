@@ -39,5 +39,6 @@ pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
         }
     })
     .context("can't listen for Ctrl-C")?;
+    workahead_engines::wait_until(is_requested);
     Ok(&STOP_REQUESTED)
 }

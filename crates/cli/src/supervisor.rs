@@ -12,8 +12,8 @@
 //! here. It ends with this process, whatever ends this one. Before its database is opened it is
 //! confined to its places, as [`confinement`] has it.
 
-mod begun;
 mod confinement;
+mod started;
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -59,7 +59,7 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
     if !workahead_engines::works_in_this_process(engine) || is_supervised()? {
         return Ok(None);
     }
-    begun::keep(spec, data)?;
+    started::keep(spec, data)?;
     inherited::keep_files();
     // It is not in the foreground.
     inherited::write_in_background();
@@ -87,7 +87,7 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
 /// # Errors
 /// As [`supervised`]; and when it is another study.
 pub(crate) fn resumed(spec: &Spec, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
-    if workahead_engines::works_in_this_process(&spec.engine) && !begun::is_known(spec, data) {
+    if workahead_engines::works_in_this_process(&spec.engine) && !started::is_known(spec, data) {
         bail!(
             "the study of this result is not one that was begun here with {}: run it anew, or \
              give the --data-dir that it was run with",

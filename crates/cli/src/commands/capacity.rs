@@ -155,6 +155,7 @@ fn observe(observer: &mut Observer, args: &Args) -> Observed {
         match observer.window(args.every, &interrupt::is_requested) {
             Ok(Some(window)) => windows.push(of_window(&window)),
             Ok(None) => break,
+            Err(_) if interrupt::is_requested() => break,
             Err(error) => {
                 lost = Some(error.to_string());
                 break;

@@ -63,7 +63,7 @@ impl Options {
             Side::Right => (right, left),
         };
         let (threads, ordered) = (self.threads()?, ordered.is_some());
-        let table = TableSource::Build(join, build);
+        let table = TableSource::Build(Box::new(join), build);
         Ok(Plan { table, build_side, naming, probe, pool, threads, ordered })
     }
 

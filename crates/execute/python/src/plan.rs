@@ -38,7 +38,7 @@ pub(crate) type Batches = Box<dyn RecordBatchReader + Send>;
 /// Where a join's table comes from.
 pub(crate) enum TableSource {
     /// It is built, of these rows.
-    Build(HashJoin, Batches),
+    Build(Box<HashJoin>, Batches),
     /// It is an index's.
     Index(Arc<JoinTable>),
 }

@@ -6,7 +6,6 @@
 //! written under a temporary name and then renamed.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -103,7 +102,7 @@ impl Store {
     }
 }
 
-/// Whether its numbers can be reckoned with, whoever wrote them.
+/// Whether its numbers can be reckoned with: another program may have written them.
 fn is_plausible(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Number(number) => {

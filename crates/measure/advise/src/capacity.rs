@@ -200,7 +200,8 @@ impl Observed {
     /// The length of the observation, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
-        self.windows.iter().map(|window| window.seconds).sum()
+        // An empty sum is -0.
+        self.windows.iter().map(|window| window.seconds).sum::<f64>() + 0.0
     }
 
     /// The answer.

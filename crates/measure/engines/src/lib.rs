@@ -46,6 +46,7 @@ use std::path::{Path, PathBuf};
 use attach::Target;
 use scheduler::WithScheduler;
 use served::DatabaseEngine;
+pub use stream::wait_until;
 use sysbench::Sysbench;
 pub use workahead_duckdb::library_directories;
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};

@@ -8,6 +8,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,8 +21,18 @@ use crate::tls;
 
 /// How long a server may take for a login, and the queries directly after it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// How often an interruption is looked for meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Whether the user interrupted.
+static INTERRUPTED: OnceLock<fn() -> bool> = OnceLock::new();
 /// Room for the answers of short statements; longer pieces make it grow.
 const ROOM_BYTES: usize = 32 << 10;
+
+/// Has answers with a time limit be waited for only until this says that the user interrupted.
+pub fn wait_until(is_interrupted: fn() -> bool) {
+    // The first one stays: there is one command.
+    let _ = INTERRUPTED.set(is_interrupted);
+}
 
 /// How long an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +267,7 @@ impl Stream {
         flush(tls, &mut self.socket).map_err(|error| gone(&error))
     }
 
-    /// Waits until there is something to read; false when a signal came first.
+    /// Waits until there is something to read; false when something else came first.
     ///
     /// A blocking read of a Unix socket also wakes when the other side reads what was sent, as
     /// there is room to write again (Linux, `unix_write_space`), and sleeps again: two switches of
@@ -266,11 +277,14 @@ impl Stream {
         let late = || SessionError::Gone(format!("no answer for {} s", ANSWER_LIMIT.as_secs()));
         let limit = match (self.patience, &self.socket) {
             (Patience::Until(end), _) => {
+                if INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted()) {
+                    return Err(SessionError::Gone("interrupted".to_owned()));
+                }
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Err(late());
                 }
-                Some(left)
+                Some(left.min(LOOK_EVERY))
             }
             (Patience::Endless, Socket::Unix(_)) => None,
             (Patience::Endless, Socket::Tcp(_)) => return Ok(true),
@@ -281,9 +295,9 @@ impl Stream {
         });
         let socket = self.socket.as_fd();
         match poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], limit.as_ref()) {
-            Ok(0) => Err(late()),
+            // The limit is looked at by the next call.
+            Ok(0) | Err(Errno::INTR) => Ok(false),
             Ok(_) => Ok(true),
-            Err(Errno::INTR) => Ok(false),
             Err(error) => Err(gone(&error.into())),
         }
     }

@@ -1,5 +1,6 @@
 //! Saving and finding limits; files that are broken, old, or somebody else's.
 
+use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use super::*;

@@ -181,6 +181,8 @@ pub(super) fn load(
 
 /// How often a stop of long statements is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The pause between two requests to cancel grows up to this.
+const CANCEL_EVERY_MAX: Duration = Duration::from_secs(1);
 
 /// Runs long statements, cancelled when the run is stopped.
 pub(super) fn until_stopped<T>(
@@ -191,11 +193,14 @@ pub(super) fn until_stopped<T>(
     let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
     let found = std::thread::scope(|scope| {
         let stopping = scope.spawn(|| {
+            let mut pause = LOOK_EVERY;
             while !over.load(Ordering::Relaxed) {
                 if stop.is_requested() {
+                    // Each is a connection of its own.
                     cancel();
+                    pause = (2 * pause).min(CANCEL_EVERY_MAX);
                 }
-                std::thread::park_timeout(LOOK_EVERY);
+                std::thread::park_timeout(pause);
             }
         });
         let found = statements(connection);

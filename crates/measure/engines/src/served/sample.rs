@@ -166,12 +166,15 @@ pub(super) fn plan(
     let explained = workload.explained(dialect).map_err(failed)?;
     let [statement] = explained.as_slice() else { return Ok(None) };
     let mut connection = connector.open().map_err(failed)?;
-    for text in &statement.settings {
-        connection.session().run(text).map_err(failed)?;
-    }
-    let begun = Instant::now();
-    let mut plan = connection.plan(&statement.text, Explain::Planned).map_err(failed)?;
-    let planning_ms = begun.elapsed().as_secs_f64() * 1e3;
+    // It waits for locks, as what it explains does.
+    let planned = |one: &mut dyn Connection| {
+        statement.settings.iter().try_for_each(|text| one.session().run(text))?;
+        let begun = Instant::now();
+        let plan = one.plan(&statement.text, Explain::Planned)?;
+        Ok((plan, begun.elapsed().as_secs_f64() * 1e3))
+    };
+    let planned = until_stopped(connection.as_mut(), stop, planned)?;
+    let (mut plan, planning_ms) = planned.map_err(failed)?;
     if how == Explain::Run {
         let run = |one: &mut dyn Connection| one.plan(&statement.text, Explain::Run);
         let run = until_stopped(connection.as_mut(), stop, run)?.map_err(failed)?;

@@ -1,5 +1,5 @@
-//! Which studies were begun here, where no run writes: a result's own record of its study is written
-//! by the run, and would be a way to rights that the study never asked for.
+//! Which studies were started here, where no run writes: a result's own record of its study is the
+//! run's to write, and would be a way to rights that the study never had.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use workahead_study::spec::Spec;
 use crate::commands::study::arguments::DataArguments;
 
 /// The directory, below that of all engines' data.
-const DIRECTORY: &str = "begun";
+const DIRECTORY: &str = "started";
 /// A study with its names is no longer.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// Writes down that a study is begun.
+/// Writes down that a study is started.
 pub(super) fn keep(spec: &Spec, data: &DataArguments) -> anyhow::Result<()> {
     let directory = workahead_engines::private_directory(DIRECTORY, &data.directory())?;
     let path = directory.join(name(spec));
