@@ -18,8 +18,8 @@ enum Answer {
     Rows,
     Notices,
     Silence,
-    /// To settings only.
-    SilenceToSettings,
+    /// To texts with this in them only.
+    SilenceTo(&'static str),
     /// In the run, the length of a row, and nothing of it.
     LongRow,
 }
@@ -29,19 +29,19 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &length, body].concat()
 }
 
-/// A login without a password.
-fn log_in(stream: &mut TcpStream) -> io::Result<()> {
+/// A login without a password; whether the session is for texts of the command's own.
+fn log_in(stream: &mut TcpStream) -> io::Result<bool> {
     let mut length = [0; 4];
-    loop {
+    let own = loop {
         stream.read_exact(&mut length)?;
         let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
         stream.read_exact(&mut body)?;
         // A request of encryption is declined; anything else is the login.
         if body[..2] != [4, 210] {
-            break;
+            break text(&body).contains("pg_catalog");
         }
         stream.write_all(b"N")?;
-    }
+    };
     let welcome = [
         message(b'R', &[0; 4]),
         message(b'S', b"server_version\x0015.1\0"),
@@ -49,12 +49,13 @@ fn log_in(stream: &mut TcpStream) -> io::Result<()> {
         message(b'K', &[0; 8]),
         message(b'Z', b"I"),
     ];
-    stream.write_all(&welcome.concat())
+    stream.write_all(&welcome.concat())?;
+    Ok(own)
 }
 
 /// A login, then a column of texts.
 fn serve(mut stream: TcpStream, answer: Answer) -> io::Result<()> {
-    log_in(&mut stream)?;
+    let own = log_in(&mut stream)?;
     let column = [&[0, 1][..], b"a\0", &[0; 6], &25_u32.to_be_bytes(), &[255; 6], &[0; 2]].concat();
     let value = [&[0, 1][..], &100_000_u32.to_be_bytes(), &[b'x'; 100_000]].concat();
     let (row, notice) = (message(b'D', &value), message(b'N', b"SNOTICE\0C00000\0Mhello\0\0"));
@@ -66,7 +67,7 @@ fn serve(mut stream: TcpStream, answer: Answer) -> io::Result<()> {
         let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
         stream.read_exact(&mut body)?;
         let said = match (tag[0], answer) {
-            (b'P', Answer::SilenceToSettings) if text(&body).contains("set_config") => silence(),
+            (b'P' | b'Q', Answer::SilenceTo(what)) if text(&body).contains(what) => silence(),
             (b'P', _) => {
                 values = body.iter().filter(|byte| **byte == b'$').count();
                 message(b'1', b"")
@@ -92,7 +93,7 @@ fn serve(mut stream: TcpStream, answer: Answer) -> io::Result<()> {
             (b'E', _) => message(b'C', b"SELECT 0\0"),
             (b'S', _) => message(b'Z', b"I"),
             (b'Q', _) => {
-                runs |= body.starts_with(b"BEGIN");
+                runs |= !own && body.starts_with(b"BEGIN");
                 [message(b'C', b"SET\0"), message(b'Z', b"I")].concat()
             }
             _ => return Ok(()),
@@ -239,7 +240,8 @@ fn a_server_that_keeps_talking_is_given_up() {
 #[test]
 fn a_server_that_leaves_a_setting_unanswered_is_given_up() {
     let axes = "clients = [1, 2, 3, 4]";
-    let (place, url) = place("postgres", axes, |stream| serve(stream, Answer::SilenceToSettings));
+    let silent = Answer::SilenceTo("set_config");
+    let (place, url) = place("postgres", axes, move |stream| serve(stream, silent));
     let arguments = ["study", "run", "tiny.toml", "--no-limits", "--out", "out", "--attach", &url];
     let ended = run(&place, &arguments);
     assert_eq!(ended.status.code(), Some(0), "{}", ended.said);
@@ -247,6 +249,31 @@ fn a_server_that_leaves_a_setting_unanswered_is_given_up() {
     let says = "the server does not say whether `max_parallel_workers_per_gather` can be set";
     assert_eq!(record.matches(says).count(), 4, "{record}");
     assert!(record.contains("no answer for 20 s"), "{record}");
+}
+
+#[test]
+fn a_server_that_falls_silent_is_left_wherever_it_does() {
+    let study = ["study", "run", "tiny.toml", "--no-limits", "--attach"];
+    let capacity = ["capacity", "--for", "60s", "--attach"];
+    for (command, silent) in [
+        (&study[..], "is_superuser"),
+        (&study, "has_table_privilege"),
+        (&study, "SHOW server_version"),
+        (&study, "set_config"),
+        (&capacity, "is_superuser"),
+        (&capacity, "pg_stat_database"),
+    ] {
+        let (place, url) = answering(Answer::SilenceTo(silent));
+        let child = place.start(&[command, &[&url]].concat());
+        std::thread::sleep(Duration::from_millis(1500));
+        let start = Instant::now();
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(2), "{command:?} at {silent}: it went on for {took:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("interrupted"), "{command:?} at {silent}: {said}");
+    }
 }
 
 #[test]

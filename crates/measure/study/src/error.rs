@@ -43,6 +43,9 @@ pub enum StudyError {
         /// The engine's reason.
         source: EngineError,
     },
+    /// The user stopped it before it began.
+    #[error("interrupted")]
+    Interrupted,
     /// A result's directory has more in it.
     #[error(
         "{} has other files, as `{name}`, which a statement on this database could change: give \

@@ -61,6 +61,10 @@ pub(crate) struct OutArguments {
 impl OutArguments {
     /// Claims the directory.
     pub(crate) fn claim(&self, spec: &Spec) -> Result<PathBuf, StudyError> {
+        // What the server did not say until then is no fact of this machine.
+        if interrupt::is_requested() {
+            return Err(StudyError::Interrupted);
+        }
         let parent = Path::new(directory::DEFAULT);
         let usual = || parent.join(directory::name(&spec.id));
         if let Some(out) = &self.out
