@@ -87,8 +87,8 @@ fn the_environment_names_the_directory() {
     let of = |cache: Option<&str>, home: Option<&str>| {
         Store::from_environment(cache.map(OsString::from), home.map(OsString::from)).directory
     };
-    assert_eq!(of(Some("/c"), Some("/h")), Some(PathBuf::from("/c/workahead")));
-    assert_eq!(of(Some("relative"), Some("/h")), Some(PathBuf::from("/h/.cache/workahead")));
-    assert_eq!(of(Some(""), Some("/h")), Some(PathBuf::from("/h/.cache/workahead")));
+    assert_eq!(of(Some("/c"), Some("/h")), Some(PathBuf::from("/c/workahead/limits")));
+    assert_eq!(of(Some("relative"), Some("/h")), Some(PathBuf::from("/h/.cache/workahead/limits")));
+    assert_eq!(of(Some(""), Some("/h")), Some(PathBuf::from("/h/.cache/workahead/limits")));
     assert_eq!(of(None, Some("")), None);
 }

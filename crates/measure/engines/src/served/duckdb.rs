@@ -56,7 +56,12 @@ impl DuckDb {
     fn reopen(&mut self) -> Result<(), EngineError> {
         self.open = None;
         let (home, running) = self.place()?;
-        self.open = Some(open(&home.join(CURRENT), &running)?);
+        let current = home.join(CURRENT);
+        // What an earlier run left in its place would be waited for, or followed.
+        if fs::symlink_metadata(&current).is_ok_and(|found| !found.is_file()) {
+            fs::remove_file(&current).map_err(|error| failed("make room", &error))?;
+        }
+        self.open = Some(open(&current, &running)?);
         Ok(())
     }
 }
