@@ -226,7 +226,10 @@ mod tests {
             let text = text.to_owned();
             checked(&Explained { name: "one".to_owned(), settings: Vec::new(), text })
         };
-        assert_eq!(of("select sum(a) from t -- all").unwrap().text, "SELECT sum(a) FROM t");
+        assert_eq!(
+            of("select sum(a) from t -- all").unwrap().text,
+            "SELECT pg_catalog.sum(a) FROM t"
+        );
         for text in [
             "copy (select 1) to program 'id'",
             "select lo_export(1, '/tmp/x')",
