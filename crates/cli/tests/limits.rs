@@ -26,7 +26,7 @@ fn keep(place: &Place) -> Limits {
     let stop = std::sync::atomic::AtomicBool::new(false);
     let quick = Limits::measure(&machine, Budget::quick(&machine), &mut |_| (), &stop).unwrap();
     let limits = Limits { quick: false, limitations: vec!["a word".to_owned()], ..quick };
-    Store::at(&place.path("cache/workahead")).save(&machine, &limits).unwrap();
+    Store::at(&place.path("cache/workahead/limits")).save(&machine, &limits).unwrap();
     limits
 }
 
@@ -162,7 +162,7 @@ fn an_interrupted_measurement_keeps_nothing() {
     let said = text(&output.stderr);
     assert!(said.contains("interrupted") && said.lines().count() == 1, "{said}");
     assert!(output.stdout.is_empty());
-    let kept = place.path("cache/workahead");
+    let kept = place.path("cache/workahead/limits");
     assert!(!kept.exists() || names(&kept).is_empty());
 }
 

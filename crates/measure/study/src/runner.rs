@@ -218,8 +218,13 @@ impl Running<'_> {
         if self.stop.is_requested() {
             return Err(EngineError::Stopped);
         }
-        self.engine.prepare(cell, self.stop)?;
-        self.engine.run(cell, self.stop)
+        let ran = self.engine.prepare(cell, self.stop);
+        let ran = ran.and_then(|()| self.engine.run(cell, self.stop));
+        match ran {
+            // Whatever went wrong then, an interruption may be what did it.
+            Err(_) if self.stop.is_requested() => Err(EngineError::Stopped),
+            ran => ran,
+        }
     }
 
     /// Checks a sample: a valid time, the cell's answer, finite measures.
