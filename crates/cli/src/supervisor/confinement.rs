@@ -167,6 +167,7 @@ const DISABLED: &[libc::c_long] = &[
     libc::SYS_shmctl,
     libc::SYS_semget,
     libc::SYS_semctl,
+    libc::SYS_semop,
     libc::SYS_semtimedop,
     libc::SYS_msgget,
     libc::SYS_msgsnd,
@@ -191,6 +192,7 @@ const DISABLED: &[libc::c_long] = &[
     SETXATTRAT,
     REMOVEXATTRAT,
     libc::SYS_utimensat,
+    libc::SYS_umask,
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     // Calls that the kernel makes for this process, which a filter doesn't see.
@@ -221,8 +223,6 @@ const DISABLED: &[libc::c_long] = &[
 /// Calls that are for this process only, and which argument says so by a zero.
 const OF_A_PROCESS: &[(libc::c_long, u8)] = &[
     (libc::SYS_prlimit64, 0),
-    (libc::SYS_setpriority, 1),
-    (libc::SYS_ioprio_set, 1),
     (libc::SYS_sched_setaffinity, 0),
     (libc::SYS_sched_setscheduler, 0),
     (libc::SYS_sched_setparam, 0),
@@ -242,8 +242,31 @@ const NAME_SPACES: [u64; 8] = [
     0x80,
 ];
 
-/// Another line discipline has code of the kernel's read the terminal.
-const TIOCSETD: u64 = 0x5423;
+/// Requests that take or change a terminal, or a file's flags.
+const TAKING: &[u64] = &[
+    libc::TIOCSTI,
+    libc::TIOCLINUX,
+    libc::TIOCSPGRP,
+    libc::TIOCSCTTY,
+    libc::TIOCNOTTY,
+    libc::TIOCSWINSZ,
+    libc::TIOCEXCL,
+    libc::TCSETS,
+    libc::TCSETSW,
+    libc::TCSETSF,
+    libc::TCSETA,
+    libc::TCSETAW,
+    libc::TCSETAF,
+    // The line discipline, and terminals of any speed.
+    0x5423,
+    0x402c_542b,
+    0x402c_542c,
+    0x402c_542d,
+    // FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY.
+    0x4008_6602,
+    0x401c_5820,
+    0x4080_6685,
+];
 
 /// Newer than the `libc` crate; the same number on all machines.
 const FCHMODAT2: libc::c_long = 452;
@@ -313,14 +336,22 @@ fn filter(places: &Places) -> Result<SeccompFilter, seccompiler::BackendError> {
     for (call, argument) in OF_A_PROCESS {
         rules.insert(*call, vec![one(*argument, SeccompCmpOp::Ne, 0)?]);
     }
+    // Theirs and of all processes of a group or user.
+    for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+        let others = [one(0, SeccompCmpOp::Ne, process)?, one(1, SeccompCmpOp::Ne, 0)?];
+        rules.insert(call, others.to_vec());
+    }
+    // It ends with the command.
+    let death = one(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
+    rules.insert(libc::SYS_prctl, vec![death]);
     // With a name space comes root's power over what is in it.
     let mut clones: Vec<Rule> = NAME_SPACES.iter().map(|flag| has(0, *flag)).collect();
     if !places.starts_programs {
         // A process of its own would outlive the run.
         clones.push(one(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0));
         rules.extend(FORKS.iter().map(|call| (*call, Vec::new())));
-        let death = one(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
-        rules.insert(libc::SYS_prctl, vec![death]);
+        // In the command's group it has the terminal.
+        rules.extend([libc::SYS_setpgid, libc::SYS_setsid].map(|call| (call, Vec::new())));
     }
     rules.insert(libc::SYS_clone, clones.into_iter().collect::<Result<_, _>>()?);
     // A pair of datagram sockets can still send to others.
@@ -332,9 +363,8 @@ fn filter(places: &Places) -> Result<SeccompFilter, seccompiler::BackendError> {
     rules.insert(libc::SYS_fchmod, modes.into_iter().collect::<Result<_, _>>()?);
     // What is typed into the terminal is run by the shell afterwards; who has it in the foreground
     // reads what its user types.
-    let taking = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSPGRP, libc::TIOCSCTTY, TIOCSETD];
-    let taking = taking.map(|request| one(1, SeccompCmpOp::Eq, request));
-    let taking: Vec<SeccompRule> = taking.into_iter().collect::<Result<_, _>>()?;
+    let taking = TAKING.iter().map(|request| one(1, SeccompCmpOp::Eq, *request));
+    let taking: Vec<SeccompRule> = taking.collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_ioctl, taking.clone());
     #[cfg(target_arch = "x86_64")]
     {

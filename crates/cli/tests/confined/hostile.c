@@ -81,6 +81,12 @@ static void attack(void) {
   struct rlimit none = {0, 0};
   tried("end the command by a limit", prlimit(parent, RLIMIT_CPU, &none, NULL));
   tried("slow the command down", setpriority(PRIO_PROCESS, parent, 19));
+  tried("slow all of a user's down", setpriority(PRIO_USER, 0, 7));
+  tried("join the command's group", setpgid(0, getpgid(parent)));
+  tried("be a session", setsid());
+  tried("have Ctrl-C be a letter", ioctl(2, TCSETS, path));
+  long flags = 0;
+  tried("change a program's flags", ioctl(program, 0x40086602, &flags));
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(0, &cpus);

@@ -114,11 +114,12 @@ fn is_plausible(value: &serde_json::Value) -> bool {
     }
 }
 
+/// A link in its place is replaced: a run that works for a stranger may have put it there.
 fn write(path: &Path, limits: &Limits) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        links::make_directory(directory)?;
-    }
-    atomic_file::write_whole(path, &serde_json::to_vec_pretty(limits)?)
+    let place = path.parent().zip(path.file_name().and_then(|name| name.to_str()));
+    let (directory, name) = place.ok_or(io::ErrorKind::InvalidInput)?;
+    links::make_directory(directory)?;
+    atomic_file::write_in(directory, name, &serde_json::to_vec_pretty(limits)?)
 }
 
 impl Limits {

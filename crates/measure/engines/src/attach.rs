@@ -185,10 +185,13 @@ impl Target {
 /// The schema that a search path has before the server's own, which is the first one unless it is
 /// named (PostgreSQL manual, 5.9.5).
 fn shadows(search_path: &str) -> Option<&str> {
-    let name = |part: &str| part.trim().trim_matches('"').to_ascii_lowercase();
+    // In quotes, capitals make another name of it.
+    let is_own = |part: &str| match part.trim() {
+        quoted if quoted.starts_with('"') => quoted == "\"pg_catalog\"",
+        plain => plain.eq_ignore_ascii_case("pg_catalog"),
+    };
     let first = search_path.split(',').next()?;
-    let named = search_path.split(',').any(|part| name(part) == "pg_catalog");
-    (named && name(first) != "pg_catalog").then(|| first.trim())
+    (search_path.split(',').any(is_own) && !is_own(first)).then(|| first.trim())
 }
 
 fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {

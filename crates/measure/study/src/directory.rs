@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use workahead_machine::atomic_file::AtomicFile;
+use workahead_machine::atomic_file::{AtomicFile, SUFFIX};
 use workahead_machine::links;
 
 use crate::error::StudyError;
@@ -106,7 +106,10 @@ fn clear(path: &Path) -> Result<PathBuf, StudyError> {
 /// whose statements may write all over it.
 pub fn check_own(path: &Path) -> Result<(), StudyError> {
     let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let is_ours = |name: &str| FILES.iter().any(|file| name.contains(file));
+    let is_ours = |name: &str| {
+        let left = name.starts_with('.') && name.ends_with(SUFFIX);
+        left || FILES.contains(&name)
+    };
     let other = names.map(|name| name.to_string_lossy().into_owned()).find(|name| !is_ours(name));
     match other {
         Some(name) => Err(StudyError::NotOwn { path: path.to_owned(), name }),

@@ -173,10 +173,13 @@ impl VisitorMut for Qualify {
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expression
-            && function.args != FunctionArguments::None
-        {
-            Self::name(&mut function.name);
+        match expression {
+            Expr::Function(function) if function.args != FunctionArguments::None => {
+                Self::name(&mut function.name);
+            }
+            // `substring(a FROM 1)` is the server's own, `substring(a, 1)` is looked for by name.
+            Expr::Substring { special, shorthand, .. } => (*special, *shorthand) = (false, false),
+            _ => {}
         }
         ControlFlow::Continue(())
     }

@@ -100,7 +100,8 @@ fn introduce(wire: &mut Wire, address: &Address) -> Result<(), SessionError> {
     let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     // The last of two values counts: no setting undoes it, nor the user's or the database's own.
     let read_only = address.read_only.then_some(("default_transaction_read_only", "on"));
-    let quotes = [("standard_conforming_strings", "on")];
+    // A role that the database sets would hide that its user is a superuser.
+    let quotes = [("standard_conforming_strings", "on"), ("role", "none")];
     // Temporary tables would be the first otherwise.
     let names = address.own_names.then_some(("search_path", "pg_catalog, pg_temp"));
     let parameters = own.into_iter().chain(settings).chain(quotes).chain(read_only).chain(names);

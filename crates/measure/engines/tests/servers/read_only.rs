@@ -317,6 +317,9 @@ const REPLACED: &str = "
     create operator evil.= (leftarg = name, rightarg = name, function = evil.equal);
     create operator evil.<> (leftarg = name, rightarg = name, function = evil.equal);
     create operator evil.|| (leftarg = text, rightarg = text, function = evil.join);
+    create schema \"PG_CATALOG\";
+    create function public.substring(varchar, int) returns text language plpgsql as
+      $$ begin raise 'replaced substring'; end $$;
     create function public.lower(varchar) returns text language plpgsql as
       $$ begin raise 'replaced lower'; end $$";
 
@@ -348,10 +351,19 @@ fn no_function_is_taken_for_one_of_postgres_own() {
     // Texts of a study are not sent where they might mean others.
     let says = target("reader").connect().map(drop).unwrap_err().to_string();
     assert!(says.contains("has evil before pg_catalog"), "{says}");
+    owner.run(r#"alter database d set search_path = "PG_CATALOG", pg_catalog"#).unwrap();
+    let says = target("reader").connect().map(drop).unwrap_err().to_string();
+    assert!(says.contains(r#"has "PG_CATALOG" before"#), "{says}");
+    // A superuser in another's role is one nevertheless.
+    owner.run("alter database d set role = reader").unwrap();
+    let says = target("workahead").examine().unwrap_err().to_string();
+    assert!(says.contains("a superuser's query can run programs"), "{says}");
+    owner.run("reset role; alter database d reset role").unwrap();
     owner.run("alter database d set search_path = public").unwrap();
     let mut session = target("reader").connect().unwrap();
-    let statement =
-        session.prepare("select lower('A'::varchar), sum(a) from generate_series(1, 3) as g(a)");
+    let statement = session.prepare(
+        "select lower(substring('bA'::varchar, 2)), sum(a) from generate_series(1, 3) as g(a)",
+    );
     let mut seen = Vec::new();
     let row = &mut |row: workahead_workloads::session::Row<'_>| {
         seen.push((

@@ -18,11 +18,10 @@ pub(super) fn allowed(dialect: Dialect) -> impl Iterator<Item = &'static str> {
 /// Those that PostgreSQL's grammar knows: some are no functions to it, others have words of their
 /// own between their values.
 #[rustfmt::skip]
-pub(super) const OF_GRAMMAR: [&str; 25] = [
+pub(super) const OF_GRAMMAR: [&str; 21] = [
     "cast", "char", "coalesce", "current_catalog", "current_date", "current_role", "current_time",
-    "current_timestamp", "extract", "greatest", "grouping", "interval", "json_object", "least",
-    "localtime", "localtimestamp", "normalize", "nullif", "overlay", "position", "row", "substring",
-    "time", "timestamp", "trim",
+    "current_timestamp", "extract", "greatest", "grouping", "interval", "least", "localtime",
+    "localtimestamp", "nullif", "position", "row", "time", "timestamp", "trim",
 ];
 
 #[rustfmt::skip]
