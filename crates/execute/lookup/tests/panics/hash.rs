@@ -2,7 +2,9 @@
 
 use workahead_lookup::{FoldedState, HashIndex, Pages};
 
-use super::{Change, Entries, Index, KEYS, Key, Owner, Plain, Value, contradictions, histories};
+use super::{
+    Change, Entries, Index, Key, Owner, Plain, Value, compare, contradictions, histories, keys,
+};
 
 impl<K: Key> Index for HashIndex<K, Value> {
     fn load(entries: &Entries) -> Self {
@@ -40,14 +42,10 @@ impl<K: Key> Index for HashIndex<K, Value> {
     fn entries(&self) -> Entries {
         let entries: Entries = self.iter().map(|(key, value)| (key.number(), value.0)).collect();
         assert_eq!((entries.len(), self.iter().count()), (self.len(), self.len()));
-        let keys: Vec<K> = (0..KEYS + 10).map(K::of).collect();
+        let keys = keys();
         let mut found = vec![None; keys.len()];
         self.get_many(&keys, &mut found);
-        for (key, found) in keys.iter().zip(found) {
-            let expected = entries.get(&key.number());
-            assert_eq!(found.map(|value| &value.0), expected);
-            assert_eq!(self.get(key).map(|value| &value.0), expected);
-        }
+        compare(&entries, &keys, &found, |key| self.get(key));
         entries
     }
 }

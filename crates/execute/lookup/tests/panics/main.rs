@@ -194,6 +194,25 @@ trait Index: Sized {
     fn entries(&self) -> Entries;
 }
 
+/// All keys that may be there, and some that are not.
+fn keys<K: Key>() -> Vec<K> {
+    (0..KEYS + 10).map(K::of).collect()
+}
+
+/// Compares what a batch found, and what single look-ups find, with the entries.
+fn compare<'a, K: Key>(
+    entries: &Entries,
+    keys: &[K],
+    found: &[Option<&Value>],
+    get: impl Fn(&K) -> Option<&'a Value>,
+) {
+    for (key, found) in keys.iter().zip(found) {
+        let expected = entries.get(&key.number());
+        assert_eq!(found.map(|value| &value.0), expected);
+        assert_eq!(get(key).map(|value| &value.0), expected);
+    }
+}
+
 /// The entries before a change, and after each of its steps.
 fn states(entries: &Entries, change: Change) -> Vec<Entries> {
     let mut states = vec![entries.clone()];

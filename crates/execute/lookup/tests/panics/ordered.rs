@@ -2,7 +2,9 @@
 
 use workahead_lookup::OrderedIndex;
 
-use super::{Change, Entries, Index, KEYS, Key, Owner, Plain, Value, contradictions, histories};
+use super::{
+    Change, Entries, Index, Key, Owner, Plain, Value, compare, contradictions, histories, keys,
+};
 
 impl<K: Key> Index for OrderedIndex<K, Value> {
     fn load(entries: &Entries) -> Self {
@@ -34,14 +36,10 @@ impl<K: Key> Index for OrderedIndex<K, Value> {
         assert_eq!(entries.len(), self.len());
         assert!(entries.is_sorted_by(|(a, _), (b, _)| a < b), "{entries:?}");
         let entries: Entries = entries.into_iter().collect();
-        let keys: Vec<K> = (0..KEYS + 10).map(K::of).collect();
+        let keys = keys();
         let mut found = vec![None; keys.len()];
         self.get_many(&keys, &mut found);
-        for (key, found) in keys.iter().zip(found) {
-            let expected = entries.get(&key.number());
-            assert_eq!(found.map(|value| &value.0), expected);
-            assert_eq!(self.get(key).map(|value| &value.0), expected);
-        }
+        compare(&entries, &keys, &found, |key| self.get(key));
         let from_middle = self.range(&keys[50]..).map(|(key, _)| key.number());
         assert!(from_middle.eq(entries.range(50..).map(|(key, _)| *key)));
         entries
