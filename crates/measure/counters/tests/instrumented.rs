@@ -152,7 +152,8 @@ fn what_a_program_puts_in_place_of_its_output_is_not_read() {
     std::fs::write(&secret, "secret").unwrap();
     let script = format!(
         "exec 3>&1; d=$(dirname \"$(readlink /proc/self/fd/3)\"); \
-         rm \"$d/output\" \"$d/errors\" || exit 9; ln -s {0} \"$d/output\"; ln -s {0} \"$d/errors\"; echo said; echo why >&2; exit $1",
+         rm \"$d/output\" \"$d/errors\" || exit 9; \
+         ln -s {0} \"$d/output\"; ln -s {0} \"$d/errors\"; echo said; echo why >&2; exit $1",
         secret.display()
     );
     let program = |status: &str| Program::new("/bin/sh", ["-c", &script, "sh", status]);
