@@ -118,7 +118,13 @@ impl AtomicFile {
         if let Ok(before) = fs::symlink_metadata(&self.target)
             && before.is_file()
         {
-            self.file.set_permissions(permissions(&before, &self.file.metadata()?))?;
+            let new = self.file.metadata()?;
+            let wanted = permissions(&before, &new);
+            if new.mode() & 0o777 != wanted {
+                // Not every file system has modes, and not every process may change them: then it
+                // stays at least as private as what it replaces.
+                let _ = self.file.set_permissions(Permissions::from_mode(wanted));
+            }
         }
         self.file.sync_all()?;
         fs::rename(temporary, &self.target)?;
@@ -147,9 +153,9 @@ impl Write for &AtomicFile {
 
 /// Who may read what is replaced stays as it was. Another user's word opens nothing that would be
 /// closed otherwise, and nobody's makes the new file run as its owner.
-fn permissions(before: &fs::Metadata, new: &fs::Metadata) -> Permissions {
+fn permissions(before: &fs::Metadata, new: &fs::Metadata) -> u32 {
     let mode = before.mode() & 0o777;
-    Permissions::from_mode(if before.uid() == new.uid() { mode } else { mode & new.mode() })
+    if before.uid() == new.uid() { mode } else { mode & new.mode() }
 }
 
 /// Writes a file whole.

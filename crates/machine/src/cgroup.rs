@@ -70,6 +70,26 @@ pub(crate) fn quota_of(root: &Sysroot, process: &str) -> Option<f64> {
     hierarchies.fold(None, |tightest, hierarchy| least(tightest, quota(root, &hierarchy)))
 }
 
+/// Seconds in which run queues of a process's groups stood still because their quota was used up,
+/// summed over CPUs and since the groups were made. `None` where no group has a count.
+pub(crate) fn throttled_of(root: &Sysroot, process: &str) -> Option<f64> {
+    let of_group = |version: Version, group: &String| {
+        let text = root.text(&format!("{group}/cpu.stat"))?;
+        let (key, unit_s) = match version {
+            Version::Two => ("throttled_usec", 1e-6),
+            Version::One => ("throttled_time", 1e-9),
+        };
+        let of_key = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.parse::<f64>().ok();
+        text.lines().find_map(of_key).map(|count| count * unit_s)
+    };
+    let hierarchies = hierarchies(root, process, "cpu").into_iter();
+    let counts = hierarchies.flat_map(|hierarchy| {
+        let counts = hierarchy.groups.iter().map(|group| of_group(hierarchy.version, group));
+        counts.collect::<Vec<_>>()
+    });
+    counts.flatten().reduce(|sum, count| sum + count)
+}
+
 /// The groups that a process is in, one per mounted hierarchy that has the controller, where they
 /// can be seen from here; a group outside of what is mounted is left out. Version 2 counts CPU time
 /// whatever its controllers.

@@ -26,6 +26,7 @@ pub mod scheduling;
 mod sysroot;
 pub mod tlb;
 pub mod topology;
+pub mod tuning;
 pub mod virtualisation;
 
 pub use cpus::CpuSet;

@@ -102,6 +102,14 @@ pub fn affinity() -> Result<CpuSet, Error> {
     }
 }
 
+/// The CPU the calling thread runs on now: unless it is pinned, it may be another the moment after.
+/// `None` where the system does not tell (getcpu(2)).
+#[must_use]
+pub fn current_cpu() -> Option<usize> {
+    // SAFETY: the call takes nothing, and gives a number or -1.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.iter().last().unwrap_or(0) / WORD_BITS + 1;
     let mut mask = vec![0u64; words];
@@ -169,6 +177,7 @@ mod tests {
         let outer = to(first, &allowed).unwrap();
         let inner = to(last, &allowed).unwrap();
         assert_eq!(affinity().unwrap(), CpuSet::from_iter([last]));
+        assert_eq!(current_cpu(), Some(last));
         drop(inner);
         assert_eq!(affinity().unwrap(), CpuSet::from_iter([first]));
         drop(outer);

@@ -16,15 +16,19 @@
 
 mod allowance;
 pub mod group;
+mod guard;
 pub mod inherited;
 pub mod machine_wide;
 mod measures;
+mod neighbours;
 pub mod peer;
 mod record;
 mod tree;
 mod used;
 
-pub use allowance::Allowance;
+pub use allowance::{Allowance, throttled_s};
+pub use guard::Guard;
+pub use neighbours::Neighbours;
 pub use record::migrations_of;
 pub use tree::{Snapshot, Tree};
 pub use used::{CpuClock, Used};

@@ -53,7 +53,9 @@ impl Journal {
         let options = options.custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(path).map_err(no_place)?;
         // Who may read it may lock it, and so keep settings from being put back.
-        file.set_permissions(Permissions::from_mode(0o600)).map_err(no_place)?;
+        if file.metadata().map_err(no_place)?.mode() & 0o777 != 0o600 {
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(no_place)?;
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

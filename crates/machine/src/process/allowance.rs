@@ -25,6 +25,14 @@ impl Allowance {
     }
 }
 
+/// Seconds in which CPUs stood still for a process because the quota of its control groups was used
+/// up, summed over CPUs, since the groups were made (`cpu.stat`, sched-bwc in the kernel's
+/// documentation). None where no group counts it.
+#[must_use]
+pub fn throttled_s(root: &Sysroot, pid: u32) -> Option<f64> {
+    cgroup::throttled_of(root, &pid.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +56,9 @@ mod tests {
         write("sys/fs/cgroup/db/cpu.max", "800000 100000\n");
         assert_eq!(Allowance::of(&root, 7).unwrap().quota, None);
         assert_eq!(Allowance::of(&root, 8), None);
+        assert_eq!(throttled_s(&root, 7), None);
+        write("sys/fs/cgroup/db/cpu.stat", "nr_throttled 4\nthrottled_usec 2500000\n");
+        write("sys/fs/cgroup/db/one/cpu.stat", "usage_usec 7\nthrottled_usec 500000\n");
+        assert_eq!(throttled_s(&root, 7), Some(3.0));
     }
 }
