@@ -1,5 +1,6 @@
 //! A hash map whose look-ups come in batches.
 
+mod buckets;
 mod probe;
 mod rounds;
 mod shape;
@@ -16,14 +17,14 @@ use core::hash::{BuildHasher, Hash};
 use core::num::NonZero;
 
 use workahead_walks::memory::{Hint, ToL1};
-use workahead_walks::{Intent, Rows, Sink};
+use workahead_walks::{Intent, Rows};
 
 use crate::hasher::FoldedState;
 use crate::memory::Pages;
 #[cfg(feature = "std")]
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
-use probe::{Contained, Probe, Values};
+use probe::{Places, Probe};
 use table::{Slot, Table};
 
 /// Entries under way of [`HashIndex::insert_many`].
@@ -119,7 +120,7 @@ impl<K, V, S> HashIndex<K, V, S> {
     /// What drives its batches: what was set, or what its size calls for.
     #[must_use]
     pub fn technique(&self) -> Technique {
-        let rounds = Technique::Rounds(rounds::BLOCK_MAX as u16);
+        let rounds = Technique::Rounds(rounds::AHEAD as u16);
         self.technique.unwrap_or_else(|| Technique::chosen(self.bytes(), rounds))
     }
 
@@ -168,7 +169,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).map(|slot| &self.table.get(slot).1)
+        rounds::one(&self.table, &self.hasher, key)
     }
 
     /// The value of a key, to be changed.
@@ -198,21 +199,30 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     {
         assert_eq!(keys.len(), values.len(), "a place for every key's value");
         for (keys, values) in runs(keys, values) {
-            self.drive(keys, &mut Values(values));
+            self.drive(keys, values, |value| value);
         }
     }
 
-    /// Looks keys of one drive up.
+    /// Looks keys of one drive up, and puts what `of` makes of each value in its key's place.
     #[inline]
-    fn drive<'i, Q: Hash + Eq>(&'i self, keys: &[Q], sink: &mut impl Sink<Option<&'i V>>)
-    where
+    fn drive<'i, Q: Hash + Eq, T>(
+        &'i self,
+        keys: &[Q],
+        places: &mut [T],
+        of: impl Fn(Option<&'i V>) -> T,
+    ) where
         K: Borrow<Q>,
     {
+        let technique = self.technique();
+        if technique == Technique::InTurn {
+            return rounds::in_turn(&self.table, &self.hasher, keys, places, of);
+        }
         let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
         let mut rows = Rows::range(0..keys.len() as u32);
-        match self.technique() {
-            Technique::Rounds(width) => walk.in_rounds(usize::from(width), sink),
-            other => drive!(other, &mut walk, &mut rows, sink),
+        let mut sink = Places(places, of);
+        match technique {
+            Technique::Rounds(width) => walk.in_rounds(usize::from(width), &mut sink),
+            other => drive!(other, &mut walk, &mut rows, &mut sink),
         }
     }
 
@@ -236,6 +246,31 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         on_threads(keys, values, threads, |keys, values| self.get_many(keys, values));
     }
 
+    /// As [`HashIndex::get_many`], with a helper thread where the executor finds that faster.
+    ///
+    /// # Panics
+    /// As [`HashIndex::get_many`].
+    #[cfg(feature = "helper")]
+    pub fn get_many_by<'i, Q: Hash + Eq>(
+        &'i self,
+        executor: &workahead_walks::Executor,
+        keys: &[Q],
+        values: &mut [Option<&'i V>],
+    ) where
+        K: Borrow<Q>,
+    {
+        assert_eq!(keys.len(), values.len(), "a place for every key's value");
+        for (keys, values) in runs(keys, values) {
+            let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
+            let rows = 0..keys.len() as u32;
+            let mut sink = Places(values, |value| value);
+            executor.drive((&mut walk, rows), self.bytes(), &mut sink, |_, rows, sink| {
+                let rows = rows.start as usize..rows.end as usize;
+                self.drive(&keys[rows.clone()], &mut sink.0[rows], |value| value);
+            });
+        }
+    }
+
     /// Whether each of many keys is there, in the key's place.
     ///
     /// # Panics
@@ -247,7 +282,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     {
         assert_eq!(keys.len(), contained.len(), "a place for every key");
         for (keys, contained) in runs(keys, contained) {
-            self.drive(keys, &mut Contained(contained));
+            self.drive(keys, contained, |value| value.is_some());
         }
     }
 
@@ -257,7 +292,16 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         self.insert_hashed(hash, key, value)
     }
 
+    #[inline(always)]
     fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
+        match self.table.add_at_home(hash, (key, value)) {
+            Ok(()) => None,
+            Err((key, value)) => self.insert_anywhere(hash, key, value),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_anywhere(&mut self, hash: u64, key: K, value: V) -> Option<V> {
         match self.table.find(hash, |candidate| *candidate == key) {
             Some(slot) => {
                 let before = core::mem::replace(&mut self.table.get_mut(slot).1, value);
@@ -295,7 +339,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         let mut ahead = VecDeque::with_capacity(AHEAD + 1);
         for (key, value) in entries {
             let hash = self.hasher.hash_one(&key);
-            ToL1::line(self.table.home_place(hash).address(), Intent::Write);
+            ToL1::line(self.table.home_place(hash).address(), Intent::Read);
             ahead.push_back((hash, key, value));
             if ahead.len() > AHEAD
                 && let Some((hash, key, value)) = ahead.pop_front()

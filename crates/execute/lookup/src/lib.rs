@@ -18,7 +18,8 @@
 //! | [`HashIndex`] | as any hash table | mostly one line a key (entries up to 18 bytes) |
 //! | [`OrderedIndex`] | a CSB+-tree: ranges, too | the lower levels' lines; upper levels are in cache |
 //!
-//! The feature `hashbrown` adds `TableLookup`: batches for those who keep their own table.
+//! The feature `hashbrown` adds `TableLookup`: batches for those who keep their own table. The
+//! feature `helper` adds `Executor`: batches with a helper thread, where a race says that it wins.
 //! Without the feature `std` the crate is `no_std` and needs `alloc`: no seeds from the system, no
 //! huge pages, no threads.
 
@@ -41,3 +42,5 @@ pub use hasher::{FoldedHasher, FoldedState};
 pub use memory::Pages;
 pub use ordered_index::OrderedIndex;
 pub use technique::Technique;
+#[cfg(feature = "helper")]
+pub use workahead_walks::Executor;

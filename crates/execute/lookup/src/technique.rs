@@ -14,7 +14,8 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
-    /// One key to its end, then the next: for tables in cache, where a hint is only work.
+    /// One key to its end, then the next: for tables in cache. A hash index takes the first step of
+    /// 32 keys before it compares one.
     InTurn,
     /// A key to its end, with a hint for the one this many keys ahead: for one line a look-up.
     Distance(u16),

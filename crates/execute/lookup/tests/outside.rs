@@ -1,24 +1,63 @@
 //! The README's first lines, as a program outside of the workspace follows them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[test]
-fn a_program_outside_of_the_workspace_follows_the_readme() {
-    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let readme = std::fs::read_to_string(package.join("README.md")).unwrap();
-    let lines = readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
-    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("follows-the-readme");
+/// What an empty program may gain by them, in bytes of a stripped executable.
+const GAINED_BYTES_MOST: u64 = 60_000;
+
+/// The directory of this package.
+fn package() -> PathBuf {
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+}
+
+/// The first lines of Rust in the README.
+fn first_lines() -> String {
+    let readme = std::fs::read_to_string(package().join("README.md")).unwrap();
+    readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+/// A program of these lines, a workspace of its own.
+fn program(name: &str, dependencies: &str, lines: &str) -> PathBuf {
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(program.join("src")).unwrap();
     let manifest = format!(
-        "[package]\nname = \"follows-the-readme\"\nedition = \"2024\"\n[workspace]\n\
-         [dependencies]\nworkahead-lookup = {{ path = {package:?} }}\n"
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[workspace]\n\
+         [profile.release]\nstrip = true\n[dependencies]\n{dependencies}"
     );
     std::fs::write(program.join("Cargo.toml"), manifest).unwrap();
     std::fs::write(program.join("src/main.rs"), format!("fn main() {{\n{lines}}}\n")).unwrap();
+    program
+}
+
+fn dependency() -> String {
+    format!("workahead-lookup = {{ path = {:?} }}\n", package())
+}
+
+fn cargo(program: &Path, words: &[&str]) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--quiet", "--offline"]).current_dir(&program);
+    cargo.args(words).args(["--quiet", "--offline"]).current_dir(program);
     cargo.env("CARGO_TARGET_DIR", program.join("target"));
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_program_outside_of_the_workspace_follows_the_readme() {
+    cargo(&program("follows-the-readme", &dependency(), &first_lines()), &["run"]);
+}
+
+#[test]
+fn an_empty_program_gains_little_code_by_it() {
+    let bytes = |name: &str, dependencies: &str, lines: &str| {
+        let program = program(name, dependencies, lines);
+        cargo(&program, &["build", "--release"]);
+        let executable = program.join("target/release").join(name);
+        executable.with_extension(std::env::consts::EXE_EXTENSION).metadata().unwrap().len()
+    };
+    let empty = bytes("is-empty", "", "");
+    let with_index = bytes("is-empty-but-for-an-index", &dependency(), &first_lines());
+    let gained = with_index.saturating_sub(empty);
+    println!("{gained} bytes more than the {empty} of an empty program");
+    assert!(gained <= GAINED_BYTES_MOST, "{gained} bytes more than an empty program has");
 }

@@ -29,6 +29,8 @@ pub mod chained;
 pub mod columnar;
 #[cfg(feature = "std")]
 pub mod conformance;
+#[cfg(feature = "std")]
+mod executor;
 pub mod hash;
 pub mod isa;
 #[cfg(feature = "std")]
@@ -61,6 +63,8 @@ pub mod walk;
 #[cfg(feature = "std")]
 pub mod work_ahead;
 
+#[cfg(feature = "std")]
+pub use executor::Executor;
 pub use memory::{Direct, Hint, Memory, Prefetching};
 pub use place::{Intent, Place, References, Several};
 pub use schedule::{Pause, Schedule};

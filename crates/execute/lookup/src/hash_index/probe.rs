@@ -57,21 +57,11 @@ where
 }
 
 /// Puts what keys come to in their places.
-pub(super) struct Values<'o, 'i, V>(pub(super) &'o mut [Option<&'i V>]);
+pub(super) struct Places<'o, T, F>(pub(super) &'o mut [T], pub(super) F);
 
-impl<'i, V> Sink<Option<&'i V>> for Values<'_, 'i, V> {
+impl<'i, V, T, F: Fn(Option<&'i V>) -> T> Sink<Option<&'i V>> for Places<'_, T, F> {
     #[inline(always)]
     fn emit(&mut self, row: Row, value: Option<&'i V>) {
-        self.0[row as usize] = value;
-    }
-}
-
-/// Says of keys whether they are there.
-pub(super) struct Contained<'o>(pub(super) &'o mut [bool]);
-
-impl<'i, V> Sink<Option<&'i V>> for Contained<'_> {
-    #[inline(always)]
-    fn emit(&mut self, row: Row, value: Option<&'i V>) {
-        self.0[row as usize] = value.is_some();
+        self.0[row as usize] = self.1(value);
     }
 }

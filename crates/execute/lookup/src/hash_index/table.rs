@@ -16,21 +16,19 @@
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
-use core::ptr::NonNull;
 
 use workahead_walks::{Memory, Place};
 
-use super::shape::{HIGH, LOW, Shape, TAGS_BYTES};
+use super::buckets::{Buckets, OVERFLOW_SHIFT, overflow, same_tags, slot_of, spread, tag};
+use super::shape::Shape;
 use crate::memory::{self, Pages, drop_entries};
 
-/// The position of the overflow bits.
-const OVERFLOW_SHIFT: u32 = 56;
 /// Bytes of an entry that are requested: its key, or what compares most often.
 const ASKED_BYTES_MAX: usize = 256;
-/// Full buckets after which a key is put into the next one that is not.
-const JUMPS: u32 = 8;
-/// The longest jump, and one more.
-const JUMP_MAX: usize = 256;
+/// Tables up to this size have wide buckets, where an entry allows them. Pairs of lines with seven
+/// slots send one key in seventy to another bucket, lines with three one in eleven, at the same
+/// bytes an entry: each is a branch that goes wrong. Beyond the caches a line less counts more.
+pub(super) const WIDE_BYTES_MAX: usize = 16 << 20;
 
 /// Where a look-up is: plain data that a schedule keeps.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +50,21 @@ pub(crate) enum Step<'t, K, V> {
     Next(Place),
 }
 
+/// The bucket of a key, and its tag.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Home {
+    bucket: usize,
+    tag: u8,
+}
+
+/// What the first step of a look-up came to.
+pub(crate) enum First<'t, K, V> {
+    Found(&'t (K, V)),
+    Missing,
+    /// The steps say.
+    Further,
+}
+
 /// A slot that holds an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
@@ -59,15 +72,9 @@ pub(crate) struct Slot {
     slot: usize,
 }
 
-/// The word of the bucket of tables without memory: no slot is taken, and none is ever given.
-static EMPTY: u64 = 0;
-
 /// Entries by their hashes.
 pub(crate) struct Table<K, V> {
-    /// The word of the first bucket.
-    first: NonNull<u64>,
-    /// At least one.
-    buckets: usize,
+    buckets: Buckets<K, V>,
     len: usize,
     /// Entries before it is made anew: fewer than at first if some were removed.
     limit: usize,
@@ -85,15 +92,8 @@ unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
 impl<K, V> Table<K, V> {
     pub(crate) const fn new() -> Self {
-        Self {
-            first: NonNull::from_ref(&EMPTY),
-            buckets: 1,
-            len: 0,
-            limit: 0,
-            reach: 0,
-            memory: None,
-            _owns: PhantomData,
-        }
+        let buckets = Buckets::none();
+        Self { buckets, len: 0, limit: 0, reach: 0, memory: None, _owns: PhantomData }
     }
 
     /// Room for `capacity` entries.
@@ -101,19 +101,17 @@ impl<K, V> Table<K, V> {
         if capacity == 0 {
             return Self::new();
         }
-        let full = Shape::<K, V>::FULL_16;
-        let buckets = capacity.checked_mul(16).expect("capacity overflow").div_ceil(full);
-        Self::with_buckets(buckets, pages)
+        let is_wide = capacity <= WIDE_BYTES_MAX / Shape::<K, V>::wide_bytes_an_entry();
+        Self::with_buckets(capacity, is_wide, pages)
     }
 
-    fn with_buckets(buckets: usize, pages: Pages) -> Self {
-        let bytes = buckets.checked_mul(Shape::<K, V>::STRIDE).expect("capacity overflow");
-        let memory = memory::Memory::zeroed(bytes, Shape::<K, V>::ALIGN, pages);
-        let limit = buckets.saturating_mul(Shape::<K, V>::FULL_16) / 16;
-        // SAFETY: there is a bucket at least, and its word lies inside.
-        let first = unsafe { memory.start().add(Shape::<K, V>::TAGS).cast() };
-        let memory = Some(memory);
-        Self { first, buckets, len: 0, limit, reach: 0, memory, _owns: PhantomData }
+    /// As [`Table::with_capacity`], of wide buckets or not.
+    pub(super) fn with_buckets(capacity: usize, is_wide: bool, pages: Pages) -> Self {
+        let sixteenths = capacity.checked_mul(16).expect("capacity overflow");
+        let count = sixteenths.div_ceil(Shape::<K, V>::full_16(is_wide));
+        let (buckets, memory) = Buckets::new(count, is_wide, pages);
+        let (limit, memory) = (buckets.limit(), Some(memory));
+        Self { buckets, len: 0, limit, reach: 0, memory, _owns: PhantomData }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -127,7 +125,7 @@ impl<K, V> Table<K, V> {
     /// Entries for which there would be room if none had ever been removed.
     pub(crate) fn limit_at_first(&self) -> usize {
         match self.memory {
-            Some(_) => self.buckets.saturating_mul(Shape::<K, V>::FULL_16) / 16,
+            Some(_) => self.buckets.limit(),
             None => 0,
         }
     }
@@ -136,95 +134,31 @@ impl<K, V> Table<K, V> {
         self.memory.as_ref().map_or(0, memory::Memory::bytes)
     }
 
-    /// Brings a hash's randomness to its high bits, where its own function may have left none
-    /// (Fibonacci hashing; Knuth, TAOCP 3, §6.4).
-    #[inline(always)]
-    fn spread(hash: u64) -> u64 {
-        hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-
-    /// Bits below those that choose among any usual number of buckets.
-    #[inline(always)]
-    fn tag(spread: u64) -> u8 {
-        (spread >> 24) as u8 | 0x80
-    }
-
-    /// The bit that a key of a tag leaves where it does not find room.
-    #[inline(always)]
-    fn overflow(tag: u8) -> u64 {
-        1 << (OVERFLOW_SHIFT + u32::from(tag & 7))
-    }
-
-    #[inline(always)]
-    fn home(&self, spread: u64) -> usize {
-        ((u128::from(spread) * self.buckets as u128) >> 64) as usize
-    }
-
-    /// The word of a bucket.
-    #[inline(always)]
-    fn at(&self, bucket: usize) -> NonNull<u64> {
-        debug_assert!(bucket < self.buckets);
-        // SAFETY: `home`, `next` and loops below `buckets` give numbers below it, and the memory
-        // has `buckets * STRIDE` bytes.
-        unsafe { self.first.byte_add(bucket * Shape::<K, V>::STRIDE) }
-    }
-
-    /// How far on a key of a tag goes that finds its bucket full: keys that were one too many for a
-    /// bucket scatter, where in the next one they would fill that, too. Those that have met many
-    /// full ones look everywhere.
-    #[inline(always)]
-    fn jump(&self, tag: u8, passed: u32) -> usize {
-        if passed < JUMPS && self.buckets > JUMP_MAX { 2 * usize::from(tag & 0x7f) + 1 } else { 1 }
-    }
-
-    #[inline(always)]
-    fn next(&self, bucket: usize, jump: usize) -> usize {
-        let next = bucket + jump;
-        if next >= self.buckets { next - self.buckets } else { next }
-    }
-
     #[inline(always)]
     fn word(&self, bucket: usize) -> &u64 {
         // SAFETY: every bucket ends with a word, aligned; writers hold `&mut self`.
-        unsafe { self.at(bucket).as_ref() }
+        unsafe { self.buckets.at(bucket).as_ref() }
     }
 
     #[inline(always)]
     fn word_mut(&mut self, bucket: usize) -> &mut u64 {
         debug_assert!(self.memory.is_some(), "the static bucket is never written");
         // SAFETY: as in `word`, in memory of the table's own: callers found or make an entry.
-        unsafe { self.at(bucket).as_mut() }
-    }
-
-    #[inline(always)]
-    fn entry(&self, bucket: usize, slot: usize) -> NonNull<(K, V)> {
-        debug_assert!(slot < Shape::<K, V>::SLOTS && self.memory.is_some());
-        let before = Shape::<K, V>::BEHIND - TAGS_BYTES + (slot + 1) * Shape::<K, V>::ENTRY;
-        // SAFETY: slots below `SLOTS` lie inside of the bucket. The static one has none, and none
-        // of its tags is taken.
-        unsafe { self.at(bucket).byte_sub(before).cast() }
-    }
-
-    #[inline(always)]
-    fn place(&self, bucket: usize) -> Place {
-        let word = self.at(bucket).cast::<u8>();
-        // Wrapping: before the static word there may be nothing. Only hints go to a place.
-        let start = word.as_ptr().wrapping_sub(Shape::<K, V>::ASKED - TAGS_BYTES);
-        Place::at(NonNull::new(start).unwrap_or(word), Shape::<K, V>::ASKED as u16)
+        unsafe { self.buckets.at(bucket).as_mut() }
     }
 
     /// Begins a look-up.
     #[inline(always)]
     pub(crate) fn start(&self, hash: u64) -> (Position, Place) {
-        let spread = Self::spread(hash);
-        let bucket = self.home(spread);
-        let tag = Self::tag(spread);
-        (Position { bucket, candidates: 0, passed: 0, tag }, self.place(bucket))
+        let spread = spread(hash);
+        let bucket = self.buckets.home(spread);
+        let tag = tag(spread);
+        (Position { bucket, candidates: 0, passed: 0, tag }, self.buckets.place(bucket))
     }
 
     /// Where a key of this hash is put, for a hint.
     pub(crate) fn home_place(&self, hash: u64) -> Place {
-        self.place(self.home(Self::spread(hash)))
+        self.buckets.place(self.buckets.home(spread(hash)))
     }
 
     /// Compares what is at hand, and says where to go on.
@@ -238,11 +172,11 @@ impl<K, V> Table<K, V> {
         let word = u64::from_le(*memory.read(self.word(at.bucket)));
         let mut is_at_hand = at.candidates != 0;
         if !is_at_hand {
-            at.candidates = same_tags(word, at.tag) & Shape::<K, V>::TAKEN;
+            at.candidates = same_tags(word, at.tag);
         }
         while at.candidates != 0 {
             let slot = slot_of(at.candidates);
-            let entry = self.entry(at.bucket, slot);
+            let entry = self.buckets.entry(at.bucket, slot);
             if !is_at_hand && !Shape::<K, V>::is_with_tags(slot) {
                 let bytes = Shape::<K, V>::ENTRY.min(ASKED_BYTES_MAX) as u16;
                 return Step::Next(Place::at(entry.cast(), bytes));
@@ -255,12 +189,53 @@ impl<K, V> Table<K, V> {
                 return Step::Found(entry, slot);
             }
         }
-        if word & Self::overflow(at.tag) == 0 || at.passed >= self.reach {
+        if word & overflow(at.tag) == 0 || at.passed >= self.reach {
             return Step::Missing;
         }
-        at.bucket = self.next(at.bucket, self.jump(at.tag, at.passed));
+        at.bucket = self.buckets.next(at.bucket, self.buckets.jump(at.tag, at.passed));
         at.passed += 1;
-        Step::Next(self.place(at.bucket))
+        Step::Next(self.buckets.place(at.bucket))
+    }
+
+    /// Where a look-up begins.
+    #[inline(always)]
+    pub(crate) fn home_of(&self, hash: u64) -> Home {
+        let spread = spread(hash);
+        Home { bucket: self.buckets.home(spread), tag: tag(spread) }
+    }
+
+    /// What a look-up that begins there reads first.
+    #[inline(always)]
+    pub(crate) fn place_of(&self, home: Home) -> Place {
+        self.buckets.place(home.bucket)
+    }
+
+    /// As the first step of a look-up, for those that mostly end with it: it leaves the rare cases
+    /// to the steps. Those that wait for lines leave it entries that are not at hand, too.
+    #[inline(always)]
+    pub(crate) fn first(
+        &self,
+        Home { bucket, tag }: Home,
+        waits: bool,
+        mut is_key: impl FnMut(&K) -> bool,
+    ) -> First<'_, K, V> {
+        let word = u64::from_le(*self.word(bucket));
+        let candidates = same_tags(word, tag);
+        if candidates != 0 {
+            let slot = slot_of(candidates);
+            if waits && !Shape::<K, V>::is_with_tags(slot) {
+                return First::Further;
+            }
+            // SAFETY: a tag like that of a key is of a slot that is taken, which has an entry.
+            let entry: &(K, V) = unsafe { self.buckets.entry(bucket, slot).as_ref() };
+            if is_key(&entry.0) {
+                return First::Found(entry);
+            }
+            if candidates & (candidates - 1) != 0 {
+                return First::Further;
+            }
+        }
+        if word & overflow(tag) == 0 { First::Missing } else { First::Further }
     }
 
     /// The slot of a key.
@@ -279,39 +254,60 @@ impl<K, V> Table<K, V> {
 
     pub(crate) fn get(&self, slot: Slot) -> &(K, V) {
         // SAFETY: slots are made by `find`, and only `&mut self` ends their entries.
-        unsafe { self.entry(slot.bucket, slot.slot).as_ref() }
+        unsafe { self.buckets.entry(slot.bucket, slot.slot).as_ref() }
     }
 
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut (K, V) {
         // SAFETY: as in `get`, and `&mut self` makes the borrow unique.
-        unsafe { self.entry(slot.bucket, slot.slot).as_mut() }
+        unsafe { self.buckets.entry(slot.bucket, slot.slot).as_mut() }
     }
 
     /// Adds an entry whose key is not there. There is room: `len() < limit()`.
     pub(crate) fn add(&mut self, hash: u64, entry: (K, V)) -> Slot {
         assert!(self.len < self.limit, "the table grows before it is full");
-        let spread = Self::spread(hash);
-        let tag = Self::tag(spread);
-        let mut bucket = self.home(spread);
+        let spread = spread(hash);
+        let tag = tag(spread);
+        let mut bucket = self.buckets.home(spread);
         let mut passed = 0_u32;
         let free = loop {
             let word = u64::from_le(*self.word(bucket));
-            let free = !word & Shape::<K, V>::TAKEN;
+            let free = !word & self.buckets.taken();
             if free != 0 {
                 break free;
             }
-            *self.word_mut(bucket) = (word | Self::overflow(tag)).to_le();
-            bucket = self.next(bucket, self.jump(tag, passed));
+            *self.word_mut(bucket) = (word | overflow(tag)).to_le();
+            bucket = self.buckets.next(bucket, self.buckets.jump(tag, passed));
             passed += 1;
         };
-        let slot = slot_of(free);
-        // SAFETY: the slot is free, so that nothing is overwritten, and `&mut self` is unique.
-        unsafe { self.entry(bucket, slot).write(entry) };
-        let word = u64::from_le(*self.word(bucket));
-        let word = word | u64::from(tag) << (8 * slot);
-        *self.word_mut(bucket) = word.to_le();
-        self.len += 1;
         self.reach = self.reach.max(passed);
+        self.put(bucket, slot_of(free), tag, entry)
+    }
+
+    /// Adds an entry to its own bucket, if that shows that its key is not there, and has room: else
+    /// gives it back.
+    #[inline(always)]
+    pub(crate) fn add_at_home(&mut self, hash: u64, entry: (K, V)) -> Result<(), (K, V)> {
+        let spread = spread(hash);
+        let (bucket, tag) = (self.buckets.home(spread), tag(spread));
+        let word = u64::from_le(*self.word(bucket));
+        let free = !word & self.buckets.taken();
+        let may_be_there = same_tags(word, tag) | word & overflow(tag);
+        if may_be_there != 0 || free == 0 || self.len >= self.limit {
+            return Err(entry);
+        }
+        self.put(bucket, slot_of(free), tag, entry);
+        Ok(())
+    }
+
+    /// Writes an entry to a free slot.
+    #[inline(always)]
+    fn put(&mut self, bucket: usize, slot: usize, tag: u8, entry: (K, V)) -> Slot {
+        let word = u64::from_le(*self.word(bucket));
+        debug_assert!(word >> (8 * slot) & 0x80 == 0, "nothing is overwritten");
+        // SAFETY: the slot is free, so that nothing is overwritten, and `&mut self` is unique.
+        unsafe { self.buckets.entry(bucket, slot).write(entry) };
+        *self.word_mut(bucket) = (word | u64::from(tag) << (8 * slot)).to_le();
+        self.len += 1;
         Slot { bucket, slot }
     }
 
@@ -327,7 +323,7 @@ impl<K, V> Table<K, V> {
             self.limit -= 1;
         }
         // SAFETY: the slot was taken, and is free from now on: the entry is moved out once.
-        unsafe { self.entry(bucket, slot).read() }
+        unsafe { self.buckets.entry(bucket, slot).read() }
     }
 
     /// Moves all entries to another table, which is empty and has room for them, and is this one
@@ -336,9 +332,9 @@ impl<K, V> Table<K, V> {
     pub(crate) fn move_to(&mut self, other: Self, mut hash: impl FnMut(&K) -> u64) {
         assert!(other.len == 0 && self.len <= other.limit);
         let mut other = Copies(other);
-        for bucket in 0..self.buckets {
-            for slot in slots_of(u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN) {
-                let entry = self.entry(bucket, slot);
+        for bucket in 0..self.buckets.count() {
+            for slot in slots_of(u64::from_le(*self.word(bucket)) & self.buckets.taken()) {
+                let entry = self.buckets.entry(bucket, slot);
                 // SAFETY: the slot is taken. Only one of the two is ever used: `Copies` drops none
                 // of those that it holds, which the swap makes those that were copied.
                 let (hash, copy) = unsafe { (hash(&entry.as_ref().0), entry.read()) };
@@ -349,13 +345,13 @@ impl<K, V> Table<K, V> {
     }
 
     fn first_taken(&self, bucket: usize) -> Option<usize> {
-        let taken = u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN;
+        let taken = u64::from_le(*self.word(bucket)) & self.buckets.taken();
         (taken != 0).then(|| slot_of(taken))
     }
 
     /// Takes out any entry at or after a bucket, which is then the one it was in.
     pub(crate) fn take(&mut self, bucket: &mut usize) -> Option<(K, V)> {
-        while self.len > 0 && *bucket < self.buckets {
+        while self.len > 0 && *bucket < self.buckets.count() {
             if let Some(slot) = self.first_taken(*bucket) {
                 return Some(self.remove(Slot { bucket: *bucket, slot }));
             }
@@ -366,10 +362,10 @@ impl<K, V> Table<K, V> {
 
     /// All entries, in the order of buckets.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> + Clone {
-        (0..self.buckets).flat_map(move |bucket| {
-            let taken = u64::from_le(*self.word(bucket)) & Shape::<K, V>::TAKEN;
+        (0..self.buckets.count()).flat_map(move |bucket| {
+            let taken = u64::from_le(*self.word(bucket)) & self.buckets.taken();
             // SAFETY: the slot is taken, and a shared borrow of the table keeps it so.
-            slots_of(taken).map(move |slot| unsafe { self.entry(bucket, slot).as_ref() })
+            slots_of(taken).map(move |slot| unsafe { self.buckets.entry(bucket, slot).as_ref() })
         })
     }
 
@@ -384,6 +380,19 @@ impl<K, V> Table<K, V> {
             drop(entry);
         }
     }
+}
+
+// SAFETY: places are those of buckets and entries of a table that a look-up borrows, or the static
+// bucket: nobody frees them meanwhile.
+#[cfg(feature = "helper")]
+unsafe impl<K, V, S, Q> workahead_walks::work_ahead::Preloadable
+    for super::probe::Probe<'_, '_, K, V, S, Q>
+where
+    K: core::borrow::Borrow<Q>,
+    Q: core::hash::Hash + Eq,
+    S: core::hash::BuildHasher,
+{
+    const BLOCK_BYTES: usize = if Shape::<K, V>::asked(true) > 64 { 128 } else { 64 };
 }
 
 impl<K, V> Drop for Table<K, V> {
@@ -426,34 +435,20 @@ impl<'t, K, V> Iterator for IterMut<'t, K, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.taken == 0 {
-            if self.bucket == self.table.buckets {
+            if self.bucket == self.table.buckets.count() {
                 return None;
             }
             let word = u64::from_le(*self.table.word(self.bucket));
-            self.taken = word & Shape::<K, V>::TAKEN;
+            self.taken = word & self.table.buckets.taken();
             self.bucket += 1;
         }
         let slot = slot_of(self.taken);
         self.taken &= self.taken - 1;
         // SAFETY: the slot is taken, and visited once, under a unique borrow of the table for all
         // of `'t`. Only words of tags are read meanwhile, and no entry.
-        let (key, value) = unsafe { self.table.entry(self.bucket - 1, slot).as_mut() };
+        let (key, value) = unsafe { self.table.buckets.entry(self.bucket - 1, slot).as_mut() };
         Some((key, value))
     }
-}
-
-/// The highest bit of each tag that is equal to `tag`. One just above an equal one may be counted
-/// too when it differs in its lowest bit: a taken slot all the same, whose key is compared.
-#[inline(always)]
-fn same_tags(word: u64, tag: u8) -> u64 {
-    let differences = word ^ (u64::from(tag) * LOW);
-    differences.wrapping_sub(LOW) & !differences & HIGH
-}
-
-/// The slot of the lowest bit.
-#[inline(always)]
-fn slot_of(bits: u64) -> usize {
-    (bits.trailing_zeros() / 8) as usize
 }
 
 fn slots_of(mut bits: u64) -> impl Iterator<Item = usize> + Clone {

@@ -59,14 +59,33 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 0..if cfg!(miri) { 20 } else { 400 })
 }
 
-/// Applies changes to an index and to a map, and compares every answer.
+/// Applies changes to an index that grows, and to one that has room for all: in the buckets of a
+/// small table, and in those of one too large for a test.
 fn compare<K, V, S>(changes: &[Change], key: impl Fn(u8) -> K, value: impl Fn(u32) -> V)
 where
     K: Hash + Eq + Clone + Debug,
     V: PartialEq + Clone + Debug,
     S: BuildHasher + Default,
 {
-    let mut index = HashIndex::<K, V, S>::default();
+    compare_from(HashIndex::<K, V, S>::default(), changes, &key, &value);
+    for is_wide in [false, true] {
+        let table = Table::with_buckets(1000, is_wide, Pages::Usual);
+        let index = HashIndex { table, ..HashIndex::<K, V, S>::default() };
+        compare_from(index, changes, &key, &value);
+    }
+}
+
+/// Applies changes to an index and to a map, and compares every answer.
+fn compare_from<K, V, S>(
+    mut index: HashIndex<K, V, S>,
+    changes: &[Change],
+    key: impl Fn(u8) -> K,
+    value: impl Fn(u32) -> V,
+) where
+    K: Hash + Eq + Clone + Debug,
+    V: PartialEq + Clone + Debug,
+    S: BuildHasher,
+{
     let mut map = HashMap::new();
     for change in changes {
         match *change {
@@ -208,7 +227,8 @@ fn a_hash_function_that_panics_loses_no_entry() {
 fn most_look_ups_read_one_bucket() {
     let count = if cfg!(miri) { 100 } else { 100_000 };
     let mut random = workahead_walks::random::Random::of(5);
-    let mut index = HashIndex::with_options(count, FoldedState::with_seed(1), Pages::Usual);
+    let mut index = HashIndex::with_hasher(FoldedState::with_seed(1));
+    index.table = Table::with_buckets(count, false, Pages::Usual);
     index.insert_many((0..count).map(|value| (random.number() | 1, value)));
     let (mut steps, mut compared) = (0, 0);
     for _ in 0..count {

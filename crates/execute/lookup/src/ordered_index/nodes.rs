@@ -463,6 +463,16 @@ impl<K, V> Nodes<K, V> {
     }
 }
 
+// SAFETY: places are those of nodes, which a look-up borrows: nobody frees them meanwhile.
+#[cfg(feature = "helper")]
+unsafe impl<K, V, Q> workahead_walks::work_ahead::Preloadable
+    for super::lookup::Lookup<'_, '_, K, V, Q>
+where
+    K: core::borrow::Borrow<Q>,
+    Q: Ord,
+{
+}
+
 impl<K, V> Drop for Nodes<K, V> {
     fn drop(&mut self) {
         drop_entries(self, Self::drop_counted);

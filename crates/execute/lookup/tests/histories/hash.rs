@@ -116,3 +116,24 @@ fn a_hash_index_is_a_hash_map() {
         _ => history::<String>(random),
     });
 }
+
+#[cfg(feature = "helper")]
+#[test]
+fn a_helper_changes_no_answer() {
+    use workahead_lookup::Executor;
+    let keys: Vec<u64> =
+        (0..200_000_u64).map(|key| key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 45).collect();
+    let executors =
+        || [Executor::with_helper(), Executor::with_helper_on(0).expect("CPU 0 is allowed")];
+    for entries in [0, 1, 100_000_u64] {
+        let index: HashIndex<u64, u64> = (0..entries).map(|key| (key * 2, key)).collect();
+        let mut expected = vec![None; keys.len()];
+        index.get_many(&keys, &mut expected);
+        let forced = executors().into_iter().map(|executor| executor.always(true));
+        for executor in executors().into_iter().chain(forced) {
+            let mut found = vec![None; keys.len()];
+            index.get_many_by(&executor, &keys, &mut found);
+            assert_eq!(found, expected, "{executor:?}");
+        }
+    }
+}

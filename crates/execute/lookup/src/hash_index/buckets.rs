@@ -1,0 +1,154 @@
+//! Where buckets, their words and entries lie.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use workahead_walks::Place;
+
+use super::shape::{HIGH, LOW, Shape, TAGS_BYTES};
+use crate::memory::{Memory, Pages};
+
+/// The position of the overflow bits.
+pub(super) const OVERFLOW_SHIFT: u32 = 56;
+/// Full buckets after which a key is put into the next one that is not.
+const JUMPS: u32 = 8;
+/// The longest jump, and one more.
+const JUMP_MAX: usize = 256;
+
+/// The bucket of tables without memory, its word the last: no slot is taken, and none is ever
+/// given. A pair of lines, so that what a look-up asks for lies inside.
+#[repr(align(128))]
+struct Empty([u64; 16]);
+
+static EMPTY: Empty = Empty([0; 16]);
+
+/// The buckets of a table.
+pub(super) struct Buckets<K, V> {
+    /// The word of the first bucket.
+    first: NonNull<u64>,
+    /// At least one.
+    count: usize,
+    /// Whether they have more slots than a line: see [`Shape`].
+    is_wide: bool,
+    _entries: PhantomData<(K, V)>,
+}
+
+impl<K, V> Clone for Buckets<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Buckets<K, V> {}
+
+impl<K, V> Buckets<K, V> {
+    /// The static one.
+    pub(super) const fn none() -> Self {
+        let first = NonNull::from_ref(&EMPTY.0[15]);
+        Self { first, count: 1, is_wide: false, _entries: PhantomData }
+    }
+
+    /// Empty ones, and their memory.
+    pub(super) fn new(count: usize, is_wide: bool, pages: Pages) -> (Self, Memory) {
+        let bytes = count.checked_mul(Shape::<K, V>::stride(is_wide)).expect("capacity overflow");
+        let memory = Memory::zeroed(bytes, Shape::<K, V>::align(is_wide), pages);
+        assert!(count > 0, "a table has a bucket");
+        // SAFETY: there is a bucket, and its word lies inside.
+        let first = unsafe { memory.start().add(Shape::<K, V>::tags(is_wide)).cast() };
+        (Self { first, count, is_wide, _entries: PhantomData }, memory)
+    }
+
+    pub(super) fn count(self) -> usize {
+        self.count
+    }
+
+    /// Entries for which there is room.
+    pub(super) fn limit(self) -> usize {
+        self.count.saturating_mul(Shape::<K, V>::full_16(self.is_wide)) / 16
+    }
+
+    #[inline(always)]
+    pub(super) fn home(self, spread: u64) -> usize {
+        ((u128::from(spread) * self.count as u128) >> 64) as usize
+    }
+
+    /// The word of a bucket.
+    #[inline(always)]
+    pub(super) fn at(self, bucket: usize) -> NonNull<u64> {
+        debug_assert!(bucket < self.count);
+        // SAFETY: `home`, `next` and loops below `count` give numbers below it, and the memory
+        // has `count * stride` bytes.
+        unsafe { self.first.byte_add(bucket * Shape::<K, V>::stride(self.is_wide)) }
+    }
+
+    /// A bit for each slot of a bucket.
+    #[inline(always)]
+    pub(super) fn taken(self) -> u64 {
+        Shape::<K, V>::taken(self.is_wide)
+    }
+
+    /// How far on a key of a tag goes that finds its bucket full: keys that were one too many for a
+    /// bucket scatter, where in the next one they would fill that, too. Those that have met many
+    /// full ones look everywhere.
+    #[inline(always)]
+    pub(super) fn jump(self, tag: u8, passed: u32) -> usize {
+        if passed < JUMPS && self.count > JUMP_MAX { 2 * usize::from(tag & 0x7f) + 1 } else { 1 }
+    }
+
+    #[inline(always)]
+    pub(super) fn next(self, bucket: usize, jump: usize) -> usize {
+        let next = bucket + jump;
+        if next >= self.count { next - self.count } else { next }
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(self, bucket: usize, slot: usize) -> NonNull<(K, V)> {
+        debug_assert!(slot < Shape::<K, V>::slots(self.is_wide));
+        let before = Shape::<K, V>::BEHIND - TAGS_BYTES + (slot + 1) * Shape::<K, V>::ENTRY;
+        // SAFETY: slots below `slots` lie inside of the bucket. The static one has none, and none
+        // of its tags is taken.
+        unsafe { self.at(bucket).byte_sub(before).cast() }
+    }
+
+    #[inline(always)]
+    pub(super) fn place(self, bucket: usize) -> Place {
+        let asked = Shape::<K, V>::asked(self.is_wide);
+        let word = self.at(bucket).cast::<u8>();
+        // Wrapping: the pointer may go to the word alone. Only hints and helpers go to a place.
+        let start = word.as_ptr().wrapping_sub(asked - TAGS_BYTES);
+        Place::at(NonNull::new(start).unwrap_or(word), asked as u16)
+    }
+}
+
+/// Brings a hash's randomness to its high bits, where its own function may have left none
+/// (Fibonacci hashing; Knuth, TAOCP 3, §6.4).
+#[inline(always)]
+pub(super) fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Bits below those that choose among any usual number of buckets.
+#[inline(always)]
+pub(super) fn tag(spread: u64) -> u8 {
+    (spread >> 24) as u8 | 0x80
+}
+
+/// The bit that a key of a tag leaves where it does not find room.
+#[inline(always)]
+pub(super) fn overflow(tag: u8) -> u64 {
+    1 << (OVERFLOW_SHIFT + u32::from(tag & 7))
+}
+
+/// The highest bit of each tag that is equal to `tag`. One just above an equal one may be counted
+/// too when it differs in its lowest bit: a taken slot all the same, whose key is compared.
+#[inline(always)]
+pub(super) fn same_tags(word: u64, tag: u8) -> u64 {
+    let differences = word ^ (u64::from(tag) * LOW);
+    differences.wrapping_sub(LOW) & !differences & HIGH
+}
+
+/// The slot of the lowest bit.
+#[inline(always)]
+pub(super) fn slot_of(bits: u64) -> usize {
+    (bits.trailing_zeros() / 8) as usize
+}
