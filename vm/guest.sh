@@ -5,7 +5,8 @@
 #     cargo run -p workahead-scheduler --features bpf --example itas -- test
 #
 # A kernel on which the scheduler can't even be attached is put aside for the next one, three times
-# at most. WORKAHEAD_GUEST_SECONDS limits how long it may take.
+# at most. WORKAHEAD_GUEST_SECONDS limits how long it may take; with WORKAHEAD_GUEST_SHIFT the clock
+# counts instructions (boot.sh -i).
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 program=$1
@@ -15,9 +16,12 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
 
 # The tests want these as they are, not as busybox has them.
 files=(-f "$program")
+clock=()
+[ -z "${WORKAHEAD_GUEST_SHIFT:-}" ] || clock=(-i "$WORKAHEAD_GUEST_SHIFT")
 for tool in chrt nice; do files+=(-f "$(command -v $tool)"); done
 boot() {
-  "$here/boot.sh" -k "$kernel" -t "$seconds" "${files[@]}" "$(basename "$program")" "$@"
+  "$here/boot.sh" -k "$kernel" -t "$seconds" "${clock[@]}" "${files[@]}" "$(basename "$program")" \
+    "$@"
 }
 
 kernel=$("$here/fetch-kernel.sh")

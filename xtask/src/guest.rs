@@ -25,10 +25,16 @@ pub(crate) fn scheduler(workspace: &Workspace, depth: Depth) -> Stage {
         Ok(words) => build.args(words).args(["--example", "itas"]),
         Err(error) => return Stage::failed_early(NAME, format!("{error:#}")),
     };
-    let mut guest = Command::new(workspace.root().join("vm/guest.sh"));
-    guest.current_dir(workspace.root()).arg(workspace.target().join("debug/examples/itas"));
-    guest.arg("test").args((depth == Depth::Full).then_some("long"));
-    Stage::tests(NAME, vec![build, guest])
+    let guest = |word| {
+        let mut guest = Command::new(workspace.root().join("vm/guest.sh"));
+        guest.current_dir(workspace.root()).arg(workspace.target().join("debug/examples/itas"));
+        guest.arg(word).args((depth == Depth::Full).then_some("long"));
+        guest
+    };
+    let mut timed = guest("timed");
+    // As boot.sh -i 1: two nanoseconds an instruction.
+    timed.env("WORKAHEAD_GUEST_SHIFT", "1").env("WORKAHEAD_GUEST_SECONDS", "1200");
+    Stage::tests(NAME, vec![build, guest("test"), timed])
 }
 
 /// Runs servers there, under the kernel's scheduler and ours. In full with more clients.

@@ -14,8 +14,12 @@
  *   master:         publishes its group when it takes C, withdraws it otherwise
  *
  * The paper calls C the sibling thread; here it is a member of A's aggregation group. The paper's
- * letters for a slave are E, F, G for A, B, C. The caller defines groups: address spaces in the paper. This file compiles as BPF C and as C17, includes nothing, keeps no
- * state, has no loop and reads no clock; the scheduler keeps the numbers between two decisions.
+ * letters for a slave are E, F, G for A, B, C. The caller defines groups: address spaces in the
+ * paper. This file compiles as BPF C and as C17, includes nothing, keeps no state, has no loop and
+ * reads no clock; the scheduler keeps the numbers between two decisions.
+ *
+ * Bounded waiting is not in the paper: who is chosen before others of a lower vruntime makes them
+ * wait, and may use no more than their slack. A caller without bounds gives everybody all of it.
  */
 #ifndef WORKAHEAD_ITAS_H
 #define WORKAHEAD_ITAS_H
@@ -28,6 +32,15 @@ typedef __INT64_TYPE__ itas_s64;
 
 /* The greatest meaningful difference of two vruntimes, and so the greatest bonus. */
 #define ITAS_BONUS_MAX ((itas_u64)0x7fffffffffffffffULL)
+
+/* Slack of a thread that may be passed over as the bonus has it: the paper's. */
+#define ITAS_UNHURRIED ITAS_BONUS_MAX
+
+/* The weight of a thread of nice 0, as sched_ext has it. */
+#define ITAS_WEIGHT_USUAL 100
+
+/* Aggregation delays no wake-up for longer than the thread is going to run, this many times. */
+#define ITAS_TURNS_WAITED 4
 
 /* The role of a core. */
 enum itas_role {
@@ -59,11 +72,22 @@ enum itas_candidate {
 	ITAS_ENOUGH = 16,   /* no later thread can be chosen: stop the scan */
 };
 
-/* The candidates of a queue so far. Starts as zeros, except for the two groups. */
+/* A runnable thread, as it is shown. */
+struct itas_thread {
+	itas_u64 vruntime;
+	itas_u64 group; /* 0 for none */
+	itas_s64 slack; /* ns that it may still wait for others' sake */
+	itas_u64 turn;	/* ns that it is expected to run */
+};
+
+/* The candidates of a queue so far. Starts as zeros, except for the two groups and the slack, which
+ * is ITAS_UNHURRIED. */
 struct itas_view {
 	itas_u64 own;    /* group of the thread that ran last, 0 for none */
 	itas_u64 shared; /* group that the master published, 0 for none or if this core is not a slave */
 	itas_u64 head, member, companion; /* vruntimes, where `have` has their bits */
+	itas_s64 slack; /* the least of the threads shown */
+	itas_s64 member_slack, companion_slack; /* of those shown before it, which it passes over */
 	itas_u32 have;
 	itas_u32 reserved;
 };
@@ -94,6 +118,7 @@ struct itas_choice {
 	itas_u32 count;
 	itas_u32 whose;
 	itas_u32 publish;
+	itas_u64 turn; /* ns after which a thread that was passed over is due */
 };
 
 /* A bonus in thousandths of a time slice. */
@@ -106,6 +131,34 @@ ITAS_INLINE itas_u64 itas_bonus_of_slice(itas_u64 slice, itas_u32 per_mille)
 	whole *= per_mille;
 	rest = rest * per_mille / 1000;
 	return whole > ITAS_BONUS_MAX - rest ? ITAS_BONUS_MAX : whole + rest;
+}
+
+/*
+ * How long a thread that wakes up may wait for others' sake. It is due as a request of EEVDF is, by
+ * a time that its weight divides, less what it is owed since it slept (`lag`: its vruntime behind
+ * that of the queue). The request is ITAS_TURNS_WAITED times what it is going to run: who wakes up
+ * for little waits little.
+ */
+ITAS_INLINE itas_s64 itas_slack(itas_u64 bound, itas_u32 weight, itas_s64 lag, itas_u64 turn)
+{
+	itas_u64 most = bound < ITAS_BONUS_MAX ? bound : ITAS_BONUS_MAX;
+	itas_u64 request = turn < most / ITAS_TURNS_WAITED ? turn * ITAS_TURNS_WAITED : most;
+	itas_u64 whole = request / (weight ? weight : ITAS_WEIGHT_USUAL);
+	itas_s64 due = whole < ITAS_BONUS_MAX / ITAS_WEIGHT_USUAL ? whole * ITAS_WEIGHT_USUAL
+								: ITAS_BONUS_MAX;
+
+	if (lag > 0)
+		due = due > lag ? due - lag : 0;
+	return (itas_u64)due < request ? due : (itas_s64)request;
+}
+
+/* A bonus that nobody pays for longer than the bound: a thread that is ahead of its share waits until
+ * each of the others has caught up with it, and may be as far ahead itself. */
+ITAS_INLINE itas_u64 itas_bonus_within(itas_u64 bonus, itas_u64 bound, itas_u32 others)
+{
+	itas_u64 most = bound / 2 / (others ? others : 1);
+
+	return bonus < most ? bonus : most;
 }
 
 /* Lower vruntime runs first; vruntimes wrap, so only their difference is compared, as in CFS. */
@@ -142,15 +195,30 @@ ITAS_INLINE int itas_takes(itas_u32 have, itas_u32 place, itas_u64 vruntime, ita
 	return !(have & place) || itas_before(vruntime, holder);
 }
 
+/* Whether a thread may run before those that were shown: none of them is due before it stops. */
+ITAS_INLINE int itas_fits(const struct itas_view *view, itas_u64 turn)
+{
+	return view->slack > 0 && turn <= (itas_u64)view->slack;
+}
+
+/* Whether there is a candidate of each kind that there can be: of those, the first is. */
+ITAS_INLINE int itas_complete(const struct itas_view *view)
+{
+	return (view->have & ITAS_MEMBER) && (!view->shared || (view->have & ITAS_COMPANION));
+}
+
 /*
  * IP1: shows one runnable thread; `reach` is itas_reach(). Returns the candidates it has become
- * (the caller remembers them), with ITAS_ENOUGH when the thread and all behind it in the queue are
- * out of the bonus's reach: threads in ascending vruntime need not be shown beyond that. (In the literal reading they
- * must be: it keeps the count where neither G nor H exists, and resets it where H can't be reached.)
+ * (the caller remembers them), with ITAS_ENOUGH when all behind it in the queue are out of the
+ * bonus's reach, come after a candidate of their kind, or may not pass over a thread that was shown:
+ * threads in ascending vruntime need not be shown beyond that. (In the literal reading they must be: it keeps the count where neither G nor H
+ * exists, and resets it where H can't be reached.) Threads with a slack come in ascending vruntime.
  */
-ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
+ITAS_INLINE itas_u32 itas_see(struct itas_view *view, const struct itas_thread *thread,
 			      itas_u64 reach)
 {
+	itas_u64 vruntime = thread->vruntime, group = thread->group;
+	int candidate = group && itas_fits(view, thread->turn);
 	itas_u32 became = 0, enough = 0;
 
 	if (itas_takes(view->have, ITAS_HEAD, vruntime, view->head)) {
@@ -159,30 +227,36 @@ ITAS_INLINE itas_u32 itas_see(struct itas_view *view, itas_u64 vruntime, itas_u6
 	} else if (!itas_beats(vruntime, view->head, reach)) {
 		enough = ITAS_ENOUGH;
 	}
-	if (group && group == view->own &&
+	if (candidate && group == view->own &&
 	    itas_takes(view->have, ITAS_MEMBER, vruntime, view->member)) {
 		view->member = vruntime;
+		view->member_slack = view->slack;
 		became |= ITAS_MEMBER;
 	}
-	if (group && group == view->shared &&
+	if (candidate && group == view->shared &&
 	    itas_takes(view->have, ITAS_COMPANION, vruntime, view->companion)) {
 		view->companion = vruntime;
+		view->companion_slack = view->slack;
 		became |= ITAS_COMPANION;
 	}
+	if (thread->slack < view->slack)
+		view->slack = thread->slack;
 	view->have |= became;
+	if (view->slack <= 0 || itas_complete(view))
+		enough = ITAS_ENOUGH;
 	return became | enough;
 }
 
 /* The same for the thread that ran last and could go on. It is not a member for itself: a
  * program of one thread is never aggregated. */
-ITAS_INLINE itas_u32 itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
+ITAS_INLINE itas_u32 itas_see_current(struct itas_view *view, const struct itas_thread *thread,
 				      itas_u64 reach)
 {
 	itas_u64 own = view->own;
 	itas_u32 became;
 
 	view->own = 0;
-	became = itas_see(view, vruntime, group, reach);
+	became = itas_see(view, thread, reach);
 	view->own = own;
 	return became;
 }
@@ -247,12 +321,18 @@ ITAS_INLINE struct itas_choice itas_choose(const struct itas_view *seen, itas_u3
 					   itas_u32 count, const struct itas_tunables *tunables)
 {
 	struct itas_tunables now = *tunables;
+	struct itas_choice choice;
 
 	if (seen->have & ITAS_OVERDUE)
 		now.bonus = now.companion_bonus = 0;
-	if (role == ITAS_SLAVE)
-		return itas_by_master(seen, count, &now);
-	return itas_by_time(seen, count, &now, role);
+	choice = role == ITAS_SLAVE ? itas_by_master(seen, count, &now)
+				    : itas_by_time(seen, count, &now, role);
+	choice.turn = ITAS_UNHURRIED;
+	if (choice.pick == ITAS_MEMBER)
+		choice.turn = seen->member_slack;
+	else if (choice.pick == ITAS_COMPANION)
+		choice.turn = seen->companion_slack;
+	return choice;
 }
 
 /* The count after a choice. */

@@ -13,6 +13,9 @@ pub struct Choice {
     pub whose: GroupRole,
     /// Change of the published group, `ia_mm`.
     pub publish: Publish,
+    /// Nanoseconds after which a thread that was passed over is due; [`crate::BONUS_MAX`] where
+    /// there is none.
+    pub turn_ns: u64,
 }
 
 /// The next thread.
@@ -97,6 +100,7 @@ impl From<RawChoice> for Choice {
                 1 => Publish::Withdraw,
                 _ => Publish::Own,
             },
+            turn_ns: raw.turn,
         }
     }
 }

@@ -11,6 +11,16 @@ struct RawTunables {
     reading: u32,
 }
 
+/// `struct itas_thread`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawThread {
+    pub(crate) vruntime: u64,
+    pub(crate) group: u64,
+    pub(crate) slack: i64,
+    pub(crate) turn: u64,
+}
+
 /// `struct itas_view`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +30,9 @@ pub(crate) struct View {
     pub(crate) head: u64,
     pub(crate) member: u64,
     pub(crate) companion: u64,
+    pub(crate) slack: i64,
+    pub(crate) member_slack: i64,
+    pub(crate) companion_slack: i64,
     pub(crate) have: u32,
     pub(crate) reserved: u32,
 }
@@ -32,12 +45,14 @@ pub(crate) struct RawChoice {
     pub(crate) count: u32,
     pub(crate) whose: u32,
     pub(crate) publish: u32,
+    pub(crate) turn: u64,
 }
 
 const _: () = {
     assert!(size_of::<RawTunables>() == 24, "as in itas.c");
-    assert!(size_of::<View>() == 48, "as in itas.c");
-    assert!(size_of::<RawChoice>() == 16, "as in itas.c");
+    assert!(size_of::<RawThread>() == 32, "as in itas.c");
+    assert!(size_of::<View>() == 72, "as in itas.c");
+    assert!(size_of::<RawChoice>() == 24, "as in itas.c");
 };
 
 /// `enum itas_candidate`.
@@ -51,13 +66,10 @@ unsafe extern "C" {
     safe fn workahead_itas_bonus_of_slice(slice: u64, per_mille: u32) -> u64;
     safe fn workahead_itas_before(a: u64, b: u64) -> i32;
     safe fn workahead_itas_beats(candidate: u64, rival: u64, bonus: u64) -> i32;
-    safe fn workahead_itas_see(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32;
-    safe fn workahead_itas_see_current(
-        view: &mut View,
-        vruntime: u64,
-        group: u64,
-        reach: u64,
-    ) -> u32;
+    safe fn workahead_itas_slack(bound: u64, weight: u32, lag: i64, turn: u64) -> i64;
+    safe fn workahead_itas_bonus_within(bonus: u64, bound: u64, others: u32) -> u64;
+    safe fn workahead_itas_see(view: &mut View, thread: &RawThread, reach: u64) -> u32;
+    safe fn workahead_itas_see_current(view: &mut View, thread: &RawThread, reach: u64) -> u32;
     safe fn workahead_itas_choose(
         view: &View,
         role: u32,
@@ -87,12 +99,36 @@ pub fn beats(candidate: u64, rival: u64, bonus_ns: u64) -> bool {
     workahead_itas_beats(candidate, rival, bonus_ns) != 0
 }
 
-pub(crate) fn see(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32 {
-    workahead_itas_see(view, vruntime, group, reach)
+/// How long a thread that wakes up may wait for the sake of others' aggregation, nanoseconds: at
+/// most `bound_ns`, and at most four times the `turn_ns` for which it is going to run.
+///
+/// As a request of EEVDF it is due after a time that its weight divides (100 is that of nice 0).
+/// What it is owed since it slept is taken off: `lag_ns`, its vruntime behind that of the queue.
+///
+/// ```
+/// use workahead_policy::slack_ns;
+/// assert_eq!(slack_ns(20_000_000, 100, 0, 9_000_000), 20_000_000);
+/// assert_eq!(slack_ns(20_000_000, 100, 0, 100_000), 400_000, "it runs for 0.1 ms");
+/// assert_eq!(slack_ns(20_000_000, 100, 20_000_000, 9_000_000), 0, "it slept");
+/// ```
+#[must_use]
+pub fn slack_ns(bound_ns: u64, weight: u32, lag_ns: i64, turn_ns: u64) -> i64 {
+    workahead_itas_slack(bound_ns, weight, lag_ns, turn_ns)
 }
 
-pub(crate) fn see_current(view: &mut View, vruntime: u64, group: u64, reach: u64) -> u32 {
-    workahead_itas_see_current(view, vruntime, group, reach)
+/// The bonus for which no thread waits longer than `bound_ns` until `others` in the queue have
+/// caught up with it, and got as far ahead as it was: half of the bound, divided among them.
+#[must_use]
+pub fn bonus_within(bonus_ns: u64, bound_ns: u64, others: u32) -> u64 {
+    workahead_itas_bonus_within(bonus_ns, bound_ns, others)
+}
+
+pub(crate) fn see(view: &mut View, thread: &RawThread, reach: u64) -> u32 {
+    workahead_itas_see(view, thread, reach)
+}
+
+pub(crate) fn see_current(view: &mut View, thread: &RawThread, reach: u64) -> u32 {
+    workahead_itas_see_current(view, thread, reach)
 }
 
 pub(crate) fn choose(view: &View, role: Role, count: u32, tunables: &Tunables) -> RawChoice {

@@ -3,8 +3,9 @@
 #include "itas.h"
 
 _Static_assert(sizeof(struct itas_tunables) == 24, "as in ffi.rs");
-_Static_assert(sizeof(struct itas_view) == 48, "as in ffi.rs");
-_Static_assert(sizeof(struct itas_choice) == 16, "as in ffi.rs");
+_Static_assert(sizeof(struct itas_thread) == 32, "as in ffi.rs");
+_Static_assert(sizeof(struct itas_view) == 72, "as in ffi.rs");
+_Static_assert(sizeof(struct itas_choice) == 24, "as in ffi.rs");
 
 itas_u64 workahead_itas_bonus_of_slice(itas_u64 slice, itas_u32 per_mille)
 {
@@ -21,16 +22,26 @@ int workahead_itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
 	return itas_beats(candidate, rival, bonus);
 }
 
-itas_u32 workahead_itas_see(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
-			    itas_u64 reach)
+itas_s64 workahead_itas_slack(itas_u64 bound, itas_u32 weight, itas_s64 lag, itas_u64 turn)
 {
-	return itas_see(view, vruntime, group, reach);
+	return itas_slack(bound, weight, lag, turn);
 }
 
-itas_u32 workahead_itas_see_current(struct itas_view *view, itas_u64 vruntime, itas_u64 group,
+itas_u64 workahead_itas_bonus_within(itas_u64 bonus, itas_u64 bound, itas_u32 others)
+{
+	return itas_bonus_within(bonus, bound, others);
+}
+
+itas_u32 workahead_itas_see(struct itas_view *view, const struct itas_thread *thread,
+			    itas_u64 reach)
+{
+	return itas_see(view, thread, reach);
+}
+
+itas_u32 workahead_itas_see_current(struct itas_view *view, const struct itas_thread *thread,
 				    itas_u64 reach)
 {
-	return itas_see_current(view, vruntime, group, reach);
+	return itas_see_current(view, thread, reach);
 }
 
 void workahead_itas_choose(const struct itas_view *view, itas_u32 role, itas_u32 count,

@@ -32,9 +32,22 @@
 //! | a published group is gone | a group is a number that is compared and never followed; the scheduler never reuses a number |
 //! | the slave finds neither G nor H | F, and the count of E's group is reset |
 //! | a thread waits too long | no candidate is preferred, in every role ([`Scan::overdue`]); not in the paper |
+//! | a thread is passed over for longer than its slack | who would do so is no candidate ([`Scan::see_within`]); not in the paper |
 //!
 //! The paper's slips (IP3 and IP5 name thread E where A must be meant, IP6.2 counts up the bonus,
 //! IP6.3 cites Eq. 4 without G) are corrected; [`Reading::Literal`] keeps them as printed.
+//!
+//! **Bounded waiting.** A thread that is chosen before those of a lower vruntime uses their slack:
+//!
+//! ```text
+//!   queue   B        T               C        C of the group that ran last, to run for `turn`
+//!           slack    slack ─ least ─►│        a candidate while turn ≤ the least slack before it,
+//!           6 ms     2 ms            2 ms     and it runs no longer than that
+//! ```
+//!
+//! A thread that wakes up has a slack by its weight, its sleep and the time for which it will run
+//! ([`slack_ns`]), so that one bound holds for all, and those who wake up for little wait little. A
+//! thread ahead of its share waits until the others have caught up, which [`bonus_within`] bounds.
 //!
 //! With the corrected reading every choice but an aggregation resets the count of the group that
 //! ran, so one number per core is enough where the paper keeps one per address space and core.
@@ -50,12 +63,15 @@ mod oracle;
 mod tests;
 
 pub use choice::{Choice, Count, GroupRole, Pick, Publish};
-pub use ffi::{beats, before, bonus_of_slice};
-pub use scan::{Core, Group, Scan, ScanResult, Seen, Thread, choose};
+pub use ffi::{beats, before, bonus_of_slice, bonus_within, slack_ns};
+pub use scan::{Core, Group, Scan, ScanResult, Seen, Thread, Wait, choose};
 pub use tuner::{Outcome, Tuner};
 
 /// The greatest bonus, and the greatest meaningful difference between two vruntimes.
 pub const BONUS_MAX: u64 = i64::MAX as u64;
+
+/// The slack of a thread that may be passed over as the bonus has it, nanoseconds.
+pub(crate) const UNHURRIED: u64 = BONUS_MAX;
 
 /// Parameters, also changeable at run time (the paper's first system call).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The rules again, literally from the paper's text and over integers that don't wrap: the oracle
-//! for the header. Slow and wordy on purpose; shares no code with it.
+//! for the header. Slow and wordy on purpose; shares no code with it. Bounded waiting is one rule
+//! before the paper's: a candidate for which B can't wait isn't there.
 
-use crate::{Choice, Count, GroupRole, Pick, Publish, Reading, Role};
+use crate::{Choice, Count, GroupRole, Pick, Publish, Reading, Role, UNHURRIED};
 
 /// The state before a decision. Vruntimes as mathematical integers.
 #[derive(Clone, Copy, Debug)]
@@ -20,15 +21,38 @@ pub(crate) struct State {
     pub(crate) bonus: i128,
     /// H's.
     pub(crate) companion_bonus: i128,
+    /// How long B can wait.
+    pub(crate) slack: i128,
+    /// How long C and H will run.
+    pub(crate) turn: i128,
+}
+
+impl State {
+    /// Without the candidates for which B can't wait.
+    fn within_slack(self) -> Self {
+        let waits = self.slack > 0 && self.turn <= self.slack;
+        Self { c: self.c.filter(|_| waits), h: self.h.filter(|_| waits), ..self }
+    }
 }
 
 /// The decision, and the rules that led to it in the paper's numbering.
 pub(crate) fn decide(state: &State) -> (Choice, &'static str) {
-    match state.role {
+    let state = &state.within_slack();
+    let (mut choice, path) = match state.role {
         Role::Alone => tas(state),
         Role::Master => master(state),
         Role::Slave => slave(state),
+    };
+    if matches!(choice.pick, Pick::Member | Pick::Companion) {
+        choice.turn_ns = u64::try_from(state.slack).expect("it can wait");
     }
+    (choice, path)
+}
+
+/// A choice before which nobody waits.
+fn chosen(pick: Pick, count: Count) -> Choice {
+    let (whose, publish) = (GroupRole::Current, Publish::Leave);
+    Choice { pick, count, whose, publish, turn_ns: UNHURRIED }
 }
 
 /// "Vrun_rival > Vrun_candidate − agg_bonus", false if either doesn't exist.
@@ -53,8 +77,6 @@ fn head_of(state: &State) -> Pick {
 }
 
 fn tas(state: &State) -> (Choice, &'static str) {
-    let chosen =
-        |pick, count| Choice { pick, count, whose: GroupRole::Current, publish: Publish::Leave };
     if !eq1(state) {
         return (chosen(head_of(state), Count::Reset), "TP1 false");
     }
@@ -69,22 +91,18 @@ fn master(state: &State) -> (Choice, &'static str) {
         Reading::Corrected => GroupRole::Current,
         Reading::Literal => GroupRole::Slave,
     };
-    let ip5 =
-        Choice { pick: head_of(state), count: Count::Reset, whose, publish: Publish::Withdraw };
+    let published = |pick, count, publish| Choice { publish, whose, ..chosen(pick, count) };
+    let ip5 = published(head_of(state), Count::Reset, Publish::Withdraw);
     if state.c.is_none() {
         return (ip5, "IP2 IP5");
     }
     if eq1(state) && passes_head(state, state.c, state.bonus) {
-        let ip4 =
-            Choice { pick: Pick::Member, count: Count::Increment, whose, publish: Publish::Own };
-        return (ip4, "IP2 IP3 IP4");
+        return (published(Pick::Member, Count::Increment, Publish::Own), "IP2 IP3 IP4");
     }
     (ip5, "IP2 IP3 IP5")
 }
 
 fn slave(state: &State) -> (Choice, &'static str) {
-    let chosen =
-        |pick, count| Choice { pick, count, whose: GroupRole::Current, publish: Publish::Leave };
     let (eq3, eq5) = (
         passes_head(state, state.h, state.companion_bonus),
         passes_head(state, state.c, state.bonus),

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::ffi::{self, COMPANION, ENOUGH, HEAD, MEMBER, OVERDUE, View};
-use crate::{Choice, Pick, Reading, Role, Tunables};
+use crate::ffi::{self, COMPANION, ENOUGH, HEAD, MEMBER, OVERDUE, RawThread, View};
+use crate::{Choice, Pick, Reading, Role, Tunables, UNHURRIED};
 
 /// An aggregation group: an address space in the paper, a cgroup, or the processes of one parent.
 /// Only compared, never dereferenced.
@@ -27,8 +27,8 @@ pub struct Seen {
     pub member: bool,
     /// The companion so far (H).
     pub companion: bool,
-    /// Threads after it in ascending vruntime can't be chosen: the scan may stop, unless the
-    /// reading is literal.
+    /// Threads after it in ascending vruntime can't be chosen, by the bonus, by a thread's slack or
+    /// for candidates before them: the scan may stop, unless the reading is literal.
     pub enough: bool,
 }
 
@@ -53,21 +53,47 @@ impl Scan {
     #[must_use]
     pub fn new(own: Option<Group>, shared: Option<Group>) -> Self {
         let number = |group: Option<Group>| group.map_or(0, Group::get);
-        Self { view: View { own: number(own), shared: number(shared), ..View::default() } }
+        let (own, shared) = (number(own), number(shared));
+        Self { view: View { own, shared, slack: UNHURRIED.cast_signed(), ..View::default() } }
     }
 
     /// Shows a thread of the queue. Threads may come in any order; in ascending vruntime the look
     /// can stop early.
     pub fn see(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
-        let group = thread.group.map_or(0, Group::get);
-        seen(ffi::see(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
+        self.see_within(thread, Wait::default(), tunables)
+    }
+
+    /// Shows a thread with a bound to its wait. Threads come in ascending vruntime: those shown
+    /// after it pass over it, and only for as long as its slack lasts.
+    ///
+    /// ```
+    /// use workahead_policy::{Group, Pick, Role, Scan, Thread, Tunables, Wait};
+    /// let group = Group::new(7);
+    /// let by = Tunables::default();
+    /// let pick = |slack_ns| {
+    ///     let mut scan = Scan::new(group, None);
+    ///     let turn_ns = 1_000_000;
+    ///     let wait = Wait { slack_ns, turn_ns };
+    ///     scan.see_within(Thread { vruntime_ns: 10, group: None }, wait, &by);
+    ///     scan.see_within(Thread { vruntime_ns: 16, group }, wait, &by);
+    ///     scan.choose(Role::Alone, 0, &by).pick
+    /// };
+    /// assert_eq!((pick(1_000_000), pick(999_999)), (Pick::Member, Pick::Head));
+    /// ```
+    pub fn see_within(&mut self, thread: Thread, wait: Wait, tunables: &Tunables) -> Seen {
+        seen(ffi::see(&mut self.view, &raw(thread, wait), tunables.reach_ns()))
     }
 
     /// Shows the thread that ran last, where it could go on: no sibling of its own. Shown last, it
     /// loses to the head of the queue at equal vruntime, as when CFS queues it again.
     pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
-        let group = thread.group.map_or(0, Group::get);
-        seen(ffi::see_current(&mut self.view, thread.vruntime_ns, group, tunables.reach_ns()))
+        self.see_current_within(thread, Wait::default(), tunables)
+    }
+
+    /// The same where threads of the queue have bounds: it goes on before them for as long as their
+    /// slack lasts.
+    pub fn see_current_within(&mut self, thread: Thread, wait: Wait, by: &Tunables) -> Seen {
+        seen(ffi::see_current(&mut self.view, &raw(thread, wait), by.reach_ns()))
     }
 
     /// Marks that a thread waits longer than the scheduler promises: the head is chosen, and in its
@@ -87,6 +113,29 @@ impl Scan {
     pub fn choose(&self, role: Role, count: u32, tunables: &Tunables) -> Choice {
         ffi::choose(&self.view, role, count, tunables).into()
     }
+}
+
+/// How long a thread may wait, and will make others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Nanoseconds that it may still wait for others' sake ([`crate::slack_ns`] when it wakes up,
+    /// less as it waits); 0 or less when it is due.
+    pub slack_ns: i64,
+    /// Nanoseconds that it is expected to run.
+    pub turn_ns: u64,
+}
+
+impl Default for Wait {
+    /// Without a bound: the paper's.
+    fn default() -> Self {
+        Self { slack_ns: UNHURRIED.cast_signed(), turn_ns: 0 }
+    }
+}
+
+fn raw(thread: Thread, wait: Wait) -> RawThread {
+    let group = thread.group.map_or(0, Group::get);
+    let Wait { slack_ns: slack, turn_ns: turn } = wait;
+    RawThread { vruntime: thread.vruntime_ns, group, slack, turn }
 }
 
 fn seen(bits: u32) -> Seen {

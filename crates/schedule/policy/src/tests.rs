@@ -1,6 +1,8 @@
 //! The header against the oracle: every branch in both readings, the figures of the paper, and the
 //! arithmetic where it wraps.
 
+mod waits;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -23,9 +25,12 @@ fn by_header(state: &State, origin: u64) -> Choice {
     let shared = (state.role == Role::Slave).then_some(SHARED);
     let mut scan = Scan::new(Some(OWN), shared);
     let threads = [(state.b, None), (state.c, Some(OWN)), (state.h, Some(SHARED))];
+    let turn_ns = u64::try_from(state.turn).expect("not negative");
     for (vruntime, group) in threads {
         if let Some(vruntime) = vruntime {
-            scan.see(Thread { vruntime_ns: at(vruntime), group }, &tunables);
+            let slack_ns = if group.is_none() { state.slack } else { i128::from(UNHURRIED) };
+            let wait = Wait { slack_ns: i64::try_from(slack_ns).expect("small"), turn_ns };
+            scan.see_within(Thread { vruntime_ns: at(vruntime), group }, wait, &tunables);
         }
     }
     if state.overdue {
@@ -35,7 +40,8 @@ fn by_header(state: &State, origin: u64) -> Choice {
 }
 
 /// Every state of small numbers: presence, order and distance of the three candidates (the head is
-/// never behind another), counts around limits, bonuses around distances, roles, readings.
+/// never behind another), counts around limits, bonuses around distances, roles, readings; and the
+/// head's slack around the others' turn.
 fn states() -> impl Iterator<Item = State> {
     let mut all = Vec::new();
     for (count, limit) in pairs(0..3_u32) {
@@ -43,7 +49,7 @@ fn states() -> impl Iterator<Item = State> {
             for (c, h) in pairs([None, Some(0), Some(1), Some(2), Some(3)].into_iter()) {
                 let b = Some(0);
                 for (role, reading) in modes() {
-                    for overdue in [false, true] {
+                    for (overdue, (slack, turn)) in WAITS {
                         all.push(State {
                             role,
                             reading,
@@ -55,6 +61,8 @@ fn states() -> impl Iterator<Item = State> {
                             limit,
                             bonus,
                             companion_bonus,
+                            slack,
+                            turn,
                         });
                     }
                 }
@@ -68,6 +76,20 @@ fn states() -> impl Iterator<Item = State> {
         .collect();
     all.into_iter().chain(empty)
 }
+
+/// Whether the head is overdue, its slack and the turn of the others.
+const WAITS: [(bool, (i128, i128)); 8] = [
+    (false, (PAPER, 0)),
+    (true, (PAPER, 0)),
+    (false, (2, 1)),
+    (false, (2, 2)),
+    (false, (2, 3)),
+    (false, (0, 0)),
+    (false, (-1, 0)),
+    (true, (2, 3)),
+];
+/// The slack of everybody in the paper.
+const PAPER: i128 = UNHURRIED as i128;
 
 fn pairs<T: Copy>(values: impl Iterator<Item = T> + Clone) -> impl Iterator<Item = (T, T)> {
     values.clone().flat_map(move |one| values.clone().map(move |other| (one, other)))
@@ -123,6 +145,8 @@ fn figure_1_needs_a_bonus_of_seven() {
         limit: 100,
         bonus,
         companion_bonus: 0,
+        slack: PAPER,
+        turn: 0,
     };
     assert_eq!(by_header(&state(7), 0).pick, Pick::Member);
     assert_eq!(by_header(&state(6), 0).pick, Pick::Head);
@@ -281,6 +305,8 @@ proptest! {
             limit: counts.1,
             bonus: bonus.into(),
             companion_bonus: bonus.into(),
+            slack: PAPER,
+            turn: 0,
         };
         prop_assert_eq!(by_header(&state, origin), oracle::decide(&state).0);
     }

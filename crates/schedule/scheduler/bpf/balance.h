@@ -36,7 +36,7 @@ static __always_inline bool steal(s32 me, struct stats *stats, struct settings *
 
 	bpf_for(i, 1, set->cpus) {
 		from = (me + i) % set->cpus;
-		if (scx_bpf_dsq_nr_queued(from) > 0 && scx_bpf_dsq_move_to_local(from)) {
+		if (scx_bpf_dsq_nr_queued(from) > 0 && take_first(from)) {
 			stats->stolen++;
 			return true;
 		}
@@ -61,8 +61,9 @@ static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct setti
 		if (!task || !bpf_cpumask_test_cpu(me, p->cpus_ptr))
 			continue;
 		settle(task, me, cpu, set->slice_ns);
-		scx_bpf_dsq_move_set_vtime(&it, task->vruntime);
-		moved = scx_bpf_dsq_move_vtime(&it, p, me, 0);
+		if (task->queued_at && itas_before(task->queued_at, cpu->oldest))
+			cpu->oldest = task->queued_at;
+		moved = move_at(&it, p, me, task->vruntime);
 		break;
 	}
 	bpf_iter_scx_dsq_destroy(&it);

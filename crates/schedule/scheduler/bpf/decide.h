@@ -11,18 +11,9 @@
 #include "survey.h"
 
 /*
- * The policy's three questions, as functions that the verifier takes on their own: without them it
- * walks each way through the policy times each way through what follows.
+ * The policy's questions, as functions that the verifier takes on their own: without them it walks
+ * each way through the policy times each way through what follows.
  */
-__noinline int policy_see(struct cpu *cpu __arg_nonnull, u64 vruntime, u64 group)
-{
-	return itas_see(&cpu->view, vruntime, group, itas_reach(&cpu->by));
-}
-
-__noinline int policy_see_current(struct cpu *cpu __arg_nonnull, u64 vruntime, u64 group)
-{
-	return itas_see_current(&cpu->view, vruntime, group, itas_reach(&cpu->by));
-}
 
 /* Returns the pid that was chosen, 0 for the thread that ran last. */
 __noinline int policy_choose(struct cpu *cpu __arg_nonnull)
@@ -34,66 +25,124 @@ __noinline int policy_choose(struct cpu *cpu __arg_nonnull)
 }
 
 /* Whether the thread is the one that has waited longest so far, and too long. */
-static __always_inline bool overdue(struct cpu *cpu, struct settings *set, struct task_struct *p,
+static __always_inline bool overdue(struct cpu *cpu, struct settings *set, struct task *task,
 				    u64 now)
 {
-	struct task *task = task_of(p);
 	u64 wait;
 
-	if (!task || !task->queued_at)
+	if (!task->queued_at)
 		return false;
 	wait = now - task->queued_at;
-	if ((s64)wait < 0 || wait <= set->patience_ns || wait <= cpu->longest)
+	if ((s64)wait < 0)
+		return false;
+	if (itas_before(task->queued_at, cpu->oldest))
+		cpu->oldest = task->queued_at;
+	if (wait <= set->patience_ns || wait <= cpu->longest)
 		return false;
 	cpu->longest = wait;
 	return true;
 }
 
-/* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. Every now and then
- * all of the queue is looked at for those who wait too long, and again as long as there are some:
- * fair queueing alone lets a thread wait until all others have caught up with it. */
-static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *cpu,
-				      struct settings *set, u64 now)
+/* What the policy is to know of a thread. */
+static __always_inline void describe(struct cpu *cpu, struct settings *set, struct task_struct *p,
+				     struct task *task)
 {
-	bool relief = now - cpu->relieved_at > set->patience_ns / 4;
-	struct task_struct *p;
+	cpu->shown.group = group_of(p, set);
+	cpu->shown.slack = ITAS_UNHURRIED;
+	cpu->shown.turn = 0;
+	if (task && set->max_delay_ns)
+		cpu->shown.turn = task->turn < set->slice_ns ? task->turn : set->slice_ns;
+}
+
+/* Shows a thread of the queue. */
+__noinline int policy_see(struct cpu *cpu __arg_nonnull, struct settings *set __arg_nonnull,
+			  struct task_struct *p __arg_trusted, u64 now)
+{
+	struct task *task = cpu->relief || set->max_delay_ns ? task_of(p) : NULL;
 	u32 seen;
 
-	if (relief)
-		cpu->relieved_at = now;
-	cpu->longest = 0;
-	while ((p = bpf_iter_scx_dsq_next(it))) {
-		cpu->scanned++;
-		seen = policy_see(cpu, p->scx.dsq_vtime, group_of(p, set->key));
-		if (seen & ITAS_HEAD && !cpu->longest)
-			cpu->head = p->pid;
-		if (seen & ITAS_MEMBER)
-			cpu->member = p->pid;
-		if (seen & ITAS_COMPANION)
-			cpu->companion = p->pid;
-		if (relief && overdue(cpu, set, p, now))
-			cpu->head = p->pid;
-		if ((seen & ITAS_ENOUGH) && !set->survey && !relief)
-			break;
-		if (cpu->scanned >= set->scan_max)
-			break;
-	}
-	if (cpu->longest) {
-		cpu->view.have |= ITAS_OVERDUE;
-		cpu->relieved_at = now - set->patience_ns;
-	}
+	describe(cpu, set, p, task);
+	cpu->shown.vruntime = p->scx.dsq_vtime;
+	if (task && task->due && set->max_delay_ns)
+		cpu->shown.slack = task->due - now;
+	seen = itas_see(&cpu->view, &cpu->shown, itas_reach(&cpu->by));
+	if (seen & ITAS_HEAD && !cpu->longest)
+		cpu->head = p->pid;
+	if (seen & ITAS_MEMBER)
+		cpu->member = p->pid;
+	if (seen & ITAS_COMPANION)
+		cpu->companion = p->pid;
+	if (cpu->relief && task && overdue(cpu, set, task, now))
+		cpu->head = p->pid;
+	return seen;
 }
 
 /* Shows the thread that ran last, where it could go on. */
-static __always_inline void see_prev(struct cpu *cpu, struct settings *set,
-				     struct task_struct *prev, struct task *task)
+__noinline int policy_see_current(struct cpu *cpu __arg_nonnull, struct settings *set __arg_nonnull,
+					  struct task_struct *p __arg_trusted)
 {
-	u32 seen = policy_see_current(cpu, task->vruntime, group_of(prev, set->key));
+	struct task *task = task_of(p);
+	u32 seen;
 
+	if (!task)
+		return 0;
+	describe(cpu, set, p, task);
+	cpu->shown.vruntime = task->vruntime;
+	seen = itas_see_current(&cpu->view, &cpu->shown, itas_reach(&cpu->by));
 	if (seen & ITAS_HEAD)
 		cpu->head = 0;
 	if (seen & ITAS_COMPANION)
 		cpu->companion = 0;
+	return seen;
+}
+
+/* Takes a thread out of the queue whose control group has used up its quota. */
+static __always_inline bool park(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				 struct stats *stats, u64 now)
+{
+	u64 until = parked_until(p, now);
+	struct task *task = task_of(p);
+
+	if (!until)
+		return false;
+	if (task)
+		task->queued_at = 0;
+	stats->parked++;
+	return move_at(it, p, PARKED, until);
+}
+
+/* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. When somebody may
+ * have waited too long, all of the queue is looked at, and again as long as somebody has: fair
+ * queueing alone lets a thread wait until all others have caught up with it. */
+static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *cpu,
+				      struct stats *stats, struct settings *set, u64 now)
+{
+	struct task_struct *p;
+	u32 seen;
+
+	cpu->relief = (s64)(now - cpu->oldest) > (s64)set->patience_ns;
+	if (cpu->relief)
+		cpu->oldest = now;
+	cpu->longest = 0;
+	while ((p = bpf_iter_scx_dsq_next(it))) {
+		cpu->scanned++;
+		if (quotas && park(it, p, stats, now)) {
+			if (cpu->scanned >= set->scan_max)
+				break;
+			continue;
+		}
+		seen = policy_see(cpu, set, p, now);
+		if ((seen & ITAS_ENOUGH) && !set->survey && !cpu->relief)
+			break;
+		if (cpu->scanned >= set->scan_max) {
+			/* There may be more, who have waited for longer. */
+			if (cpu->relief && !cpu->longest)
+				cpu->oldest = now - set->patience_ns / 4 * 3;
+			break;
+		}
+	}
+	if (cpu->longest)
+		cpu->view.have |= ITAS_OVERDUE;
 }
 
 static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u32 limit)
@@ -113,14 +162,14 @@ static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u3
 }
 
 /* Carries out a choice; false when the thread is gone by now. */
-static __always_inline bool carry_out(struct bpf_iter_scx_dsq *it, s32 pid)
+static __always_inline bool carry_out(struct bpf_iter_scx_dsq *it, s32 pid, u64 slice)
 {
 	struct task_struct *p = bpf_task_from_pid(pid);
 	bool moved;
 
 	if (!p)
 		return false;
-	moved = scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL, 0);
+	moved = move(it, p, SCX_DSQ_LOCAL, slice);
 	bpf_task_release(p);
 	return moved;
 }
@@ -133,6 +182,7 @@ static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *se
 	__builtin_memset(&cpu->view, 0, sizeof(cpu->view));
 	cpu->scanned = 0;
 	cpu->view.own = cpu->own;
+	cpu->view.slack = ITAS_UNHURRIED;
 	cpu->by.bonus = cpu->by.companion_bonus = cpu->bonus;
 	cpu->by.limit = set->limit;
 	cpu->as = role ? role->role : ITAS_ALONE;
@@ -142,6 +192,13 @@ static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *se
 
 		cpu->view.shared = *(volatile u64 *)&from->group;
 		cpu->by.companion_bonus = *(volatile u64 *)&from->bonus;
+	}
+	if (set->max_delay_ns) {
+		s32 others = scx_bpf_dsq_nr_queued(me);
+
+		cpu->by.bonus = itas_bonus_within(cpu->by.bonus, set->max_delay_ns, others);
+		cpu->by.companion_bonus =
+			itas_bonus_within(cpu->by.companion_bonus, set->max_delay_ns, others);
 	}
 }
 
@@ -159,33 +216,34 @@ static __always_inline void conclude(struct cpu *cpu)
 	}
 }
 
-/* Decides for a CPU. `task` is that of `prev` where `prev` could go on, or NULL. True when somebody
- * runs next. */
+/* Decides for a CPU. `prev` is the thread that ran last where it could go on, or NULL. True when
+ * somebody runs next. */
 static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
-				   struct settings *set, struct task_struct *prev,
-				   struct task *task)
+				   struct settings *set, struct task_struct *prev)
 {
 	struct bpf_iter_scx_dsq it;
 	bool done = false;
-	u64 started = bpf_ktime_get_ns();
+	u64 started = bpf_ktime_get_ns(), now = clock(), slice = set->slice_ns;
 	s32 pid;
 
 	prepare(me, cpu, set);
 	bpf_iter_scx_dsq_new(&it, me, 0);
-	see_queue(&it, cpu, set, scx_bpf_now());
+	see_queue(&it, cpu, stats, set, now);
 	/* Who is overdue has no rival. */
-	if (prev && task && !(cpu->view.have & ITAS_OVERDUE))
-		see_prev(cpu, set, prev, task);
+	if (prev && !(cpu->view.have & ITAS_OVERDUE))
+		policy_see_current(cpu, set, prev);
 
 	pid = policy_choose(cpu);
+	if (cpu->choice.turn < slice)
+		slice = cpu->choice.turn;
 	if (cpu->choice.pick != ITAS_NOBODY) {
 		note_choice(stats, cpu, set->limit);
 		advance(cpu, cpu->view.head);
 		if (pid) {
-			done = carry_out(&it, pid);
+			done = carry_out(&it, pid, slice);
 			stats->lost += !done;
 		} else if (prev) {
-			prev->scx.slice = set->slice_ns;
+			prev->scx.slice = slice;
 			stats->kept++;
 			done = true;
 		}
@@ -195,7 +253,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 	if (set->survey)
 		stats->decide_ns += bpf_ktime_get_ns() - started;
 	/* The chosen thread ran elsewhere meanwhile, or may not run here: the queue's own order. */
-	return done || scx_bpf_dsq_move_to_local(me);
+	return done || take_first(me);
 }
 
 #endif

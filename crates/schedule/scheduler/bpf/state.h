@@ -17,7 +17,14 @@
 struct task {
 	u64 vruntime;
 	u64 queued_at; /* ns; 0 when not in a queue */
-	u64 woken_at;  /* ns; 0 when it didn't wake up or has run since */
+	u64 due;       /* ns; until when aggregation may pass it over, 0 when as far as the bonus goes */
+	u64 turn;      /* ns; how long it runs, a mean of its last turns */
+	u64 began_at;  /* ns; its turn */
+	u64 busy_in;   /* control group in which it is counted as runnable, 0 for none */
+	u64 counted;   /* weight by which */
+	/* Under any scheduler: */
+	u64 ready_at; /* ns; since when it waits to run, 0 when it doesn't */
+	u64 woken_at; /* ns; 0 when it didn't wake up or has run since */
 	s32 home;      /* CPU that the vruntime belongs to, NOWHERE before the first */
 	u32 reserved;
 };
@@ -28,15 +35,18 @@ struct cpu {
 	u64 bonus;    /* that group's */
 	u64 started;  /* ns; until when the running thread is charged */
 	u64 vruntime; /* of the running thread, at `started` */
-	u64 weight;   /* of the running thread, 0 when none of ours runs */
+	u64 weight;   /* of the running thread in the tree of control groups, 0 when none of ours runs */
 	u64 balanced_at;
 	u64 served_at;	/* ns; when it decided last */
-	u64 relieved_at; /* ns; when all of its queue was last looked at for one that waits too long */
+	u64 oldest;	 /* ns; nobody has been in its queue for longer */
 	u32 count; /* agg_count of `own` */
 	u32 taken; /* by a higher scheduling class */
+	u32 limited; /* a control group of the running thread has a quota */
+	u32 relief;  /* this decision looks at all of the queue */
 	/* One decision's notes. Here and not on the stack, so that the verifier doesn't follow every
 	 * value that they can have around the loop. */
 	struct itas_view view;
+	struct itas_thread shown;
 	struct itas_tunables by;
 	struct itas_choice choice;
 	u32 as, publishes; /* role, and whose ia_mm */
@@ -97,13 +107,22 @@ struct {
 	__type(value, struct ended);
 } wa_ended SEC(".maps");
 
-/* Bonus of a cgroup by its id, ns. */
+/* Bonus of a group by its number, or of a cgroup by its id, ns. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, u64);
 	__type(value, u64);
 } wa_bonuses SEC(".maps");
+
+/* Tag of a process by its pid: what its children and threads have, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, u64);
+} wa_tags SEC(".maps");
 
 static __always_inline struct settings *the_settings(void)
 {
@@ -132,14 +151,28 @@ static __always_inline u64 cgroup_of(struct task_struct *p)
 	return p->cgroups->dfl_cgrp->kn->id;
 }
 
+/* Where the thread is none of a scheduler's that has seen it begin. */
+static __always_inline struct task *task_made(struct task_struct *p)
+{
+	return bpf_task_storage_get(&wa_tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 /* The group of a thread, 0 for none. No number is given twice while the system runs: address spaces
- * and cgroups are numbered by the kernel, and a parent is its pid with its time of birth. */
-static __always_inline u64 group_of(struct task_struct *p, u32 key)
+ * and cgroups are numbered by the kernel, and a parent is its pid with its time of birth. A tag goes
+ * before all of them. */
+__noinline u64 group_of(struct task_struct *p __arg_trusted, struct settings *set __arg_nonnull)
 {
 	struct task_struct *parent;
+	u32 key = set->key, pid = p->tgid;
 	struct mm_struct *mm;
+	u64 *tag;
 
 	if (p->flags & PF_KTHREAD)
+		return 0;
+	tag = set->tags ? bpf_map_lookup_elem(&wa_tags, &pid) : NULL;
+	if (tag)
+		return *tag;
+	if (key == WIRE_TAG)
 		return 0;
 	if (key == WIRE_CGROUP)
 		return cgroup_of(p);
@@ -181,15 +214,15 @@ static __always_inline void advance(struct cpu *cpu, u64 vruntime)
 		cpu->least = vruntime;
 }
 
-/* Charges the running thread for the time since it was charged last. */
-static __always_inline void charge(struct task *task, struct cpu *cpu, u64 now)
+/* The turn of a thread is over: the mean moves by a quarter. */
+static __always_inline void note_turn(struct task *task, u64 now)
 {
-	u64 weight = cpu->weight ?: 100;
+	u64 turn = now - task->began_at;
 
-	if ((s64)(now - cpu->started) > 0)
-		task->vruntime += (now - cpu->started) * 100 / weight;
-	cpu->started = now;
-	cpu->vruntime = task->vruntime;
+	if (!task->began_at || (s64)turn < 0)
+		return;
+	task->turn = task->turn ? (3 * task->turn + turn) / 4 : turn;
+	task->began_at = 0;
 }
 
 #endif

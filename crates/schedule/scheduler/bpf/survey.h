@@ -3,7 +3,7 @@
 #ifndef WORKAHEAD_SURVEY_H
 #define WORKAHEAD_SURVEY_H
 
-#include "state.h"
+#include "shares.h"
 
 /* Buckets that grow by a quarter of a power of two. */
 static __always_inline u32 bucket_of(u64 value)
@@ -22,21 +22,53 @@ static __always_inline u32 bucket_of(u64 value)
 	return (power - 1) * 4 + ((value >> (power - 2)) & 3);
 }
 
-static __always_inline void note_run(struct stats *stats, struct task *task, u64 now)
+/* Whose waits are counted: threads of the normal class and of ours. */
+static __always_inline bool counts(struct task_struct *p)
 {
+	return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO;
+}
+
+static __always_inline void note_ready(struct task_struct *p, bool woken)
+{
+	struct task *task = counts(p) ? task_made(p) : NULL;
+
+	if (!task)
+		return;
+	task->ready_at = bpf_ktime_get_ns();
+	task->woken_at = woken ? task->ready_at : 0;
+}
+
+static __always_inline void note_run(struct stats *stats, struct task_struct *p)
+{
+	struct task *task = counts(p) ? task_of(p) : NULL;
 	u64 wait;
 
-	if (task->queued_at) {
-		wait = now - task->queued_at;
-		if ((s64)wait > 0 && wait > stats->wait_max_ns)
-			stats->wait_max_ns = wait;
-		task->queued_at = 0;
-	}
+	if (!task || !task->ready_at)
+		return;
+	wait = bpf_ktime_get_ns() - task->ready_at;
+	if ((s64)wait < 0)
+		wait = 0;
+	if (wait > stats->wait_max_ns)
+		stats->wait_max_ns = wait;
 	if (task->woken_at) {
-		wait = now - task->woken_at;
-		stats->latency[bucket_of((s64)wait > 0 ? wait : 0) & (BUCKETS - 1)]++;
-		task->woken_at = 0;
+		stats->latency[bucket_of(wait) & (BUCKETS - 1)]++;
+		stats->latency_ns += wait;
 	}
+	task->ready_at = 0;
+}
+
+/* A thread leaves the CPU: waits to run again, or will be woken up. */
+static __always_inline void note_leave(struct task_struct *p, bool runnable)
+{
+	struct task *task;
+
+	if (runnable) {
+		note_ready(p, false);
+		return;
+	}
+	task = counts(p) ? task_of(p) : NULL;
+	if (task)
+		task->ready_at = 0;
 }
 
 static __always_inline void note_scan(struct stats *stats, u32 scanned)
@@ -68,7 +100,8 @@ static __always_inline void note_pairs(struct stats *stats, struct cpu *here, u3
 	}
 }
 
-static __always_inline void note_switch(struct task_struct *prev, struct task_struct *next)
+static __always_inline void note_switch(struct task_struct *prev, struct task_struct *next,
+					bool runnable)
 {
 	s32 me = bpf_get_smp_processor_id();
 	struct settings *set = the_settings();
@@ -78,9 +111,11 @@ static __always_inline void note_switch(struct task_struct *prev, struct task_st
 
 	if (!set || !stats || !here)
 		return;
-	group = group_of(next, set->key);
-	before = group_of(prev, set->key);
+	group = group_of(next, set);
+	before = group_of(prev, set);
 	stats->switches++;
+	note_leave(prev, runnable);
+	note_run(stats, next);
 	if (group && before) {
 		stats->user_switches++;
 		stats->same_switches += group == before;

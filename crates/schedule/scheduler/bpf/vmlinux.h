@@ -31,16 +31,20 @@ typedef _Bool bool;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
+#define CLOCK_MONOTONIC 1
 #define ENOMEM 12
+#define MAX_RT_PRIO 100
 #define PF_KTHREAD 0x00200000
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
 #define SCX_ENQ_WAKEUP 1ULL
 #define SCX_KICK_IDLE 1ULL
 #define SCX_KICK_PREEMPT 2ULL
+#define SCX_OPS_ENQ_LAST 2ULL
 #define SCX_TASK_QUEUED 1U
 #define SCX_WAKE_FORK 4ULL
 
@@ -68,8 +72,18 @@ struct sched_ext_entity {
 	u64 slice;
 	u64 dsq_vtime;
 };
+struct cfs_bandwidth {
+	s64 period;
+	u64 quota;
+};
+struct task_group {
+	unsigned long shares;
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
 struct task_struct {
 	unsigned int flags;
+	int prio;
 	struct sched_ext_entity scx;
 	s32 pid;
 	s32 tgid;
@@ -78,11 +92,15 @@ struct task_struct {
 	struct task_struct *group_leader;
 	u64 start_boottime;
 	struct css_set *cgroups;
+	struct task_group *sched_task_group;
 	const struct cpumask *cpus_ptr;
 	int nr_cpus_allowed;
 };
 struct scx_init_task_args {
 	bool fork;
+};
+struct scx_exit_task_args {
+	bool cancelled;
 };
 struct scx_cpu_acquire_args {};
 struct scx_cpu_release_args {};
@@ -96,6 +114,9 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
+struct bpf_timer {
+	u64 __opaque[2];
+} __attribute__((aligned(8)));
 struct bpf_iter_num {
 	u64 __opaque[1];
 } __attribute__((aligned(8)));
@@ -108,14 +129,18 @@ struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
 	u32 timeout_ms;
 	char name[128];
 };

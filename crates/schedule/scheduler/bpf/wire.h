@@ -8,12 +8,14 @@ enum wire_key {
 	WIRE_ADDRESS_SPACE = 0,
 	WIRE_CGROUP = 1,
 	WIRE_PARENT = 2, /* processes of one parent, other than init and kthreadd */
+	WIRE_TAG = 3,    /* those that have a tag, which goes before the others with any key */
 };
 
 /* Map `wa_settings`, one entry; may change at any time. */
 struct settings {
 	u64 bonus_ns;
 	u64 slice_ns;
+	u64 max_delay_ns; /* for how long aggregation may delay a wake-up; 0 for the paper's, no bound */
 	u64 patience_ns; /* a thread that waits longer goes first */
 	u64 preempt_ns;	 /* a thread that wakes up so far behind in vruntime preempts */
 	u64 balance_ns;	 /* how often a busy CPU looks for a longer queue */
@@ -24,7 +26,7 @@ struct settings {
 	u32 cpus;     /* that there can be; fixed */
 	u32 stop;     /* asks the loader to leave */
 	u32 fault;    /* enum wire_fault */
-	u32 reserved;
+	u32 tags;     /* whether there are any */
 };
 
 /* What to do wrong, for tests of what follows. */
@@ -54,15 +56,16 @@ struct stats {
 	u64 stolen;	/* threads taken from another CPU's queue by an idle one */
 	u64 balanced;	/* threads taken from a longer queue by a busy one */
 	u64 preempted;	/* wake-ups that preempted */
+	u64 parked;	/* threads that waited for their control group's quota */
 	u64 scanned;	/* threads looked at */
 	u64 decide_ns;	/* time in decisions; survey only */
-	u64 wait_max_ns; /* longest wait in a queue */
+	u64 wait_max_ns; /* longest wait of a runnable thread */
 	u64 switches;	 /* by every scheduling class */
 	u64 user_switches, same_switches; /* between threads of groups; of the same group */
 	u64 pair_ns, same_pair_ns; /* time beside another CPU that runs a group; the same; survey */
 	u64 latency[BUCKETS];	   /* wake-up to run, ns */
 	u64 scans[SCAN_BUCKETS];
-	u64 reserved;
+	u64 latency_ns; /* their sum */
 };
 
 /* Map `wa_ended`, one entry. */
@@ -74,9 +77,9 @@ struct ended {
 	char message[256];
 };
 
-_Static_assert(sizeof(struct settings) == 72, "as in src/wire.rs");
+_Static_assert(sizeof(struct settings) == 80, "as in src/wire.rs");
 _Static_assert(sizeof(struct role) == 8, "as in src/wire.rs");
-_Static_assert(sizeof(struct stats) == 8 * (22 + BUCKETS + SCAN_BUCKETS + 1), "as in src/wire.rs");
+_Static_assert(sizeof(struct stats) == 8 * (23 + BUCKETS + SCAN_BUCKETS + 1), "as in src/wire.rs");
 _Static_assert(sizeof(struct ended) == 336, "as in src/wire.rs");
 
 #endif

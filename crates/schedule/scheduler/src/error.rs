@@ -38,6 +38,31 @@ pub enum Error {
         /// Its words, on one line.
         says: String,
     },
+    /// The kernel has sched_ext and lacks a part of it.
+    #[error(
+        "this kernel lacks {part}, which the scheduler needs: Linux 6.12 or newer has it \
+         (7.2.12 of Debian's backports doesn't: use 7.2.13)"
+    )]
+    Lacks {
+        /// Its name.
+        part: &'static str,
+    },
+    /// The counts can't be offered.
+    #[error("can't offer metrics at {address}: {source}; choose another address or port")]
+    Metrics {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The service manager doesn't listen.
+    #[error("can't report to the service manager at {socket} (NOTIFY_SOCKET): {source}")]
+    Notify {
+        /// Where.
+        socket: String,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A setting that can't be.
     #[error("{0}")]
     Setting(String),

@@ -10,12 +10,18 @@
 //!   Observer::attach ─► the same counts of switches while the kernel's own scheduler goes on
 //! ```
 //!
-//! **How long a task waits.** A task that waited longer than [`Settings::patience_ns`] goes first.
-//! This is checked every quarter of it, and at each decision while such a task exists: with *n*
-//! runnable tasks on a CPU, of which at most [`Settings::scan_max`] are examined, none waits longer
-//! than `1.25 × patience + (n + 1) × slice`, while no higher scheduling class takes the CPU.
-//! [`Stats::wait_max_ns`] is the longest wait seen. (Fair queueing alone lets a thread wait until
-//! all others have caught up with it, and a bonus lets it get far ahead.)
+//! **How long a task waits.** Aggregation delays a thread that wakes up by at most
+//! [`Settings::max_delay_ns`], and by at most four times as long as it then runs: that is its slack
+//! (`slack_ns` of the policy), and a turn that would take more is not given (`Scan::see_within`,
+//! `see_current_within`). A turn ends at a tick, and so may last one longer. `bonus_within` bounds
+//! what a thread pays for having run ahead.
+//!
+//! Fair queueing alone lets a thread wait until all others have caught up with it. A task that
+//! has waited longer than [`Settings::patience_ns`] goes first, the longest wait before others:
+//! with *n* runnable tasks on a CPU, of which at most [`Settings::scan_max`] are examined, none
+//! waits longer than `patience + (n + 1) × slice` (`1.25 × patience` with more tasks than are
+//! examined), while no higher scheduling class takes the CPU and its control group has a quota
+//! left. [`Stats::wait_max_ns`] is the longest wait seen.
 //!
 //! Without the feature `bpf` there are settings, roles and statistics only, and no part of libbpf
 //! is built. The BPF object is under GPL-2.0-only, as the kernel requires for its functions; it is
@@ -25,9 +31,16 @@
 
 mod error;
 #[cfg(feature = "bpf")]
+mod features;
+#[cfg(feature = "bpf")]
 mod live;
 mod load;
+mod metrics;
+#[cfg(target_os = "linux")]
+mod notify;
 mod roles;
+#[cfg(feature = "bpf")]
+mod service;
 #[cfg(feature = "bpf")]
 mod session;
 mod settings;
@@ -40,8 +53,13 @@ mod words;
 pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified, attachable};
-pub use load::group_load;
+pub use load::{group_load, request_load};
+pub use metrics::Metrics;
+#[cfg(target_os = "linux")]
+pub use notify::notify;
 pub use roles::Roles;
+#[cfg(feature = "bpf")]
+pub use service::Service;
 #[cfg(feature = "bpf")]
 pub use session::{Event, run};
 pub use settings::{Bonus, Key, Settings};

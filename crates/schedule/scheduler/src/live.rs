@@ -9,7 +9,9 @@ use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel};
 
 use crate::error::Error;
+use crate::features::losses;
 use crate::roles::Roles;
+use crate::service::Service;
 use crate::settings::{Key, Settings};
 use crate::stats::Stats;
 use crate::wire::{RawEnded, RawRole, RawSettings, RawStats};
@@ -19,6 +21,9 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const NAME: &str = "/sys/kernel/sched_ext/root/ops";
+
+/// The programs that count under any scheduler.
+const COUNTING: [&str; 3] = ["workahead_switched", "workahead_woken", "workahead_born"];
 
 /// An injected fault, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,7 @@ pub struct Remote {
     roles: MapHandle,
     stats: MapHandle,
     bonuses: MapHandle,
+    tags: MapHandle,
     ended: MapHandle,
 }
 
@@ -70,13 +76,14 @@ pub struct Scheduler {
     observer: Observer,
 }
 
-/// Counts of switches under any scheduler: switches within aggregation groups, and groups that run
-/// at the same time. Ends when dropped.
+/// Counts under any scheduler: switches within aggregation groups, groups that run at the same
+/// time, and how long threads wait. Ends when dropped.
 #[derive(Debug)]
 pub struct Observer {
-    _switches: Link,
+    _counts: Vec<Link>,
     remote: Remote,
     object: Object,
+    losses: Vec<&'static str>,
 }
 
 /// The last messages of libbpf and the verifier.
@@ -133,12 +140,20 @@ pub fn attachable() -> Result<(), Error> {
     }
 }
 
+/// Programs that the kernel has, and what is lost on it.
+struct Loaded {
+    object: Object,
+    remote: Remote,
+    losses: Vec<&'static str>,
+}
+
 /// Loads and configures the programs, without attaching them.
-fn load(settings: &Settings, roles: &Roles) -> Result<(Object, Remote), Error> {
+fn load(settings: &Settings, roles: &Roles) -> Result<Loaded, Error> {
     settings.check()?;
     if let Some(name) = running()? {
         return Err(Error::Taken { name });
     }
+    let losses = losses()?;
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("count CPUs", &error))?;
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
@@ -155,7 +170,7 @@ fn load(settings: &Settings, roles: &Roles) -> Result<(Object, Remote), Error> {
     let remote = Remote::of(&object)?;
     remote.write(&settings.to_raw(cpus))?;
     remote.write_roles(&roles)?;
-    Ok((object, remote))
+    Ok(Loaded { object, remote, losses })
 }
 
 fn not_attached(error: &libbpf_rs::Error) -> Error {
@@ -188,6 +203,11 @@ impl Scheduler {
         &self.observer.remote
     }
 
+    /// What is lost on this kernel, a line each.
+    pub(crate) fn losses(&self) -> &[&'static str] {
+        &self.observer.losses
+    }
+
     /// Detaches, and returns how the scheduler ended.
     ///
     /// # Errors
@@ -211,13 +231,14 @@ impl Observer {
         Self::of(load(&settings, &Roles::default())?)
     }
 
-    fn of((object, remote): (Object, Remote)) -> Result<Self, Error> {
-        let mut programs = object.progs_mut();
-        let counts = programs.find(|program| program.name() == "workahead_switched");
-        let counts = counts.expect("bpf/scheduler.bpf.c has it");
-        let switches = counts.attach_trace().map_err(|error| not_attached(&error))?;
-        drop((programs, counts));
-        Ok(Self { _switches: switches, remote, object })
+    fn of(Loaded { object, remote, losses }: Loaded) -> Result<Self, Error> {
+        let counting = |name: &std::ffi::OsStr| COUNTING.iter().any(|counts| name == *counts);
+        let counts: Result<Vec<Link>, Error> = object
+            .progs_mut()
+            .filter(|program| counting(program.name()))
+            .map(|program| program.attach_trace().map_err(|error| not_attached(&error)))
+            .collect();
+        Ok(Self { _counts: counts?, remote, object, losses })
     }
 
     /// Counts so far, without decisions.
@@ -242,6 +263,7 @@ impl Remote {
             roles: handle("wa_roles")?,
             stats: handle("wa_stats")?,
             bonuses: handle("wa_bonuses")?,
+            tags: handle("wa_tags")?,
             ended: handle("wa_ended")?,
         })
     }
@@ -273,6 +295,7 @@ impl Remote {
             roles: handle("wa_roles")?,
             stats: handle("wa_stats")?,
             bonuses: handle("wa_bonuses")?,
+            tags: handle("wa_tags")?,
             ended: handle("wa_ended")?,
         })
     }
@@ -311,7 +334,8 @@ impl Remote {
         settings.check()?;
         let before = self.read()?;
         let raw = settings.to_raw(before.cpus);
-        self.write(&RawSettings { stop: before.stop, fault: before.fault, ..raw })
+        let RawSettings { stop, fault, tags, .. } = before;
+        self.write(&RawSettings { stop, fault, tags, ..raw })
     }
 
     /// Changes the roles of CPUs.
@@ -323,23 +347,29 @@ impl Remote {
         self.write_roles(&roles.to_raw(self.read()?.cpus)?)
     }
 
-    /// Sets or removes a cgroup's own bonus, by its id (the inode of its folder in cgroup2), from
-    /// the next run of one of its threads on.
+    /// Sets or removes a bonus of a service's own, from the next run of one of its threads on.
     ///
     /// # Errors
     ///
-    /// The kernel's words; 1024 cgroups can have one.
-    pub fn set_cgroup_bonus(&self, cgroup: u64, bonus_ns: Option<u64>) -> Result<(), Error> {
-        let key = cgroup.to_ne_bytes();
+    /// The kernel's words; 1024 services can have one.
+    pub fn set_bonus_of(&self, service: Service<'_>, bonus_ns: Option<u64>) -> Result<(), Error> {
+        let key = service.number();
         match bonus_ns {
-            Some(bonus) => put(&self.bonuses, &key, &bonus.to_ne_bytes()),
-            None => match self.bonuses.delete(&key) {
-                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
-                    Err(refused("change a map", &error))
-                }
-                _ => Ok(()),
-            },
+            Some(bonus) => put(&self.bonuses, &key.to_ne_bytes(), &bonus.to_ne_bytes()),
+            None => remove(&self.bonuses, &key.to_ne_bytes()),
         }
+    }
+
+    /// Gives a tag to a process, and to those that it makes from now on, in place of one that it
+    /// has; or takes it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's words; 65 536 processes can have one.
+    pub fn set_tag(&self, pid: u32, name: Option<&str>) -> Result<(), Error> {
+        let Some(name) = name else { return remove(&self.tags, &pid.to_ne_bytes()) };
+        put(&self.tags, &pid.to_ne_bytes(), &Service::Tag(name).number().to_ne_bytes())?;
+        self.write(&RawSettings { tags: 1, ..self.read()? })
     }
 
     /// Counts so far.
@@ -446,4 +476,13 @@ fn entry(map: &MapHandle, key: u32) -> Result<Vec<u8>, Error> {
 
 fn put(map: &MapHandle, key: &[u8], value: &[u8]) -> Result<(), Error> {
     map.update(key, value, MapFlags::ANY).map_err(|error| refused("change a map", &error))
+}
+
+fn remove(map: &MapHandle, key: &[u8]) -> Result<(), Error> {
+    match map.delete(key) {
+        Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => {
+            Err(refused("change a map", &error))
+        }
+        _ => Ok(()),
+    }
 }

@@ -15,10 +15,10 @@ use crate::stats::Stats;
 /// What happens in a session.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The tasks are scheduled by it from now on.
-    Attached,
-    /// What was counted in the last second.
-    Counted(&'a Stats),
+    /// The tasks are scheduled by it from now on; what is lost on this kernel, a line each.
+    Attached(&'a [&'static str]),
+    /// What was counted in the last second, and since it was attached.
+    Counted(&'a Stats, &'a Stats),
     /// The tasks are the kernel's again.
     Detached(&'a Ended),
 }
@@ -48,7 +48,7 @@ pub fn run<E: From<Error>>(
             None => Roles::whole_machine(&Machine::here())?,
         };
         let scheduler = Scheduler::attach(settings, &roles)?;
-        tell(Event::Attached)?;
+        tell(Event::Attached(scheduler.losses()))?;
         watch(&scheduler, leave, &mut tell)?;
         let ended = scheduler.stop()?.unwrap_or_default();
         tell(Event::Detached(&ended))?;
@@ -80,7 +80,7 @@ fn watch<E: From<Error>>(
         std::thread::sleep(LOOK);
         if look.is_multiple_of(LOOKS) {
             let now = scheduler.remote().stats()?;
-            tell(Event::Counted(&now.since(&before)))?;
+            tell(Event::Counted(&now.since(&before), &now))?;
             before = now;
         }
     }

@@ -16,6 +16,9 @@ pub enum Key {
     /// Processes of one parent, and their threads: servers with a process per connection, such as
     /// PostgreSQL. Children of init have no group.
     Parent,
+    /// Processes that were given one tag, and their descendants; others have no group. With any
+    /// other key, a tag goes before it.
+    Tag,
 }
 
 /// Preference of a thread of the same aggregation group.
@@ -38,6 +41,9 @@ pub struct Settings {
     pub key: Key,
     /// A time slice.
     pub slice_ns: u64,
+    /// For how long aggregation may delay a thread that wakes up; `None` is the paper's pure bonus,
+    /// by which a thread waits for as long as its vruntime says.
+    pub max_delay_ns: Option<u64>,
     /// A task that has waited longer goes first, whatever the bonus.
     pub patience_ns: u64,
     /// A thread that wakes up and is so far behind the one that runs preempts it; 0 for never.
@@ -52,13 +58,14 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The paper's bonus and limit; slices as Linux has them on few CPUs.
+    /// The paper's bonus and limit, within a bound; slices as Linux has them on few CPUs.
     fn default() -> Self {
         Self {
             bonus: Bonus::Ns(50_000_000),
             limit: 100,
             key: Key::AddressSpace,
             slice_ns: 4_000_000,
+            max_delay_ns: Some(20_000_000),
             patience_ns: 1_000_000_000,
             preempt_ns: 1_000_000,
             balance_ns: 4_000_000,
@@ -95,6 +102,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), Error> {
         let ranges = [
             ("slice", self.slice_ns, SLICE_MIN_NS, SLICE_MAX_NS, " ns"),
+            ("max-delay", self.max_delay_ns.unwrap_or(0), 0, PATIENCE_MAX_NS, " ns"),
             ("patience", self.patience_ns, 0, PATIENCE_MAX_NS, " ns"),
             ("preempt", self.preempt_ns, 0, BONUS_MAX, " ns"),
             ("balance", self.balance_ns, SLICE_MIN_NS, PATIENCE_MAX_NS, " ns"),
@@ -114,6 +122,8 @@ impl Settings {
         RawSettings {
             bonus_ns: self.bonus_ns(),
             slice_ns: self.slice_ns,
+            // 0 is none: a nanosecond lets nobody be passed over.
+            max_delay_ns: self.max_delay_ns.map_or(0, |ns| ns.max(1)),
             patience_ns: self.patience_ns,
             preempt_ns: self.preempt_ns,
             balance_ns: self.balance_ns,
@@ -122,13 +132,14 @@ impl Settings {
                 Key::AddressSpace => 0,
                 Key::Cgroup => 1,
                 Key::Parent => 2,
+                Key::Tag => 3,
             },
             scan_max: self.scan_max,
             survey: self.survey.into(),
             cpus,
             stop: 0,
             fault: 0,
-            reserved: 0,
+            tags: 0,
         }
     }
 
@@ -141,9 +152,11 @@ impl Settings {
             key: match raw.key {
                 1 => Key::Cgroup,
                 2 => Key::Parent,
+                3 => Key::Tag,
                 _ => Key::AddressSpace,
             },
             slice_ns: raw.slice_ns,
+            max_delay_ns: (raw.max_delay_ns > 0).then_some(raw.max_delay_ns),
             patience_ns: raw.patience_ns,
             preempt_ns: raw.preempt_ns,
             balance_ns: raw.balance_ns,
@@ -159,8 +172,12 @@ mod tests {
 
     #[test]
     fn they_come_back_as_they_went() {
-        for key in [Key::AddressSpace, Key::Cgroup, Key::Parent] {
+        for key in [Key::AddressSpace, Key::Cgroup, Key::Parent, Key::Tag] {
             let one = Settings { key, survey: key == Key::Cgroup, limit: 7, ..Settings::default() };
+            assert_eq!(Settings::from_raw(&one.to_raw(4)), one);
+        }
+        for max_delay_ns in [None, Some(1), Some(20_000_000)] {
+            let one = Settings { max_delay_ns, ..Settings::default() };
             assert_eq!(Settings::from_raw(&one.to_raw(4)), one);
         }
         let half = Settings { bonus: Bonus::PerMilleOfSlice(500), ..Settings::default() };
@@ -185,5 +202,7 @@ mod tests {
         assert!(says(none).contains("scan-max 0"));
         let patient = Settings { patience_ns: u64::MAX, ..Settings::default() };
         assert!(says(patient).contains("patience"));
+        let bound = Settings { max_delay_ns: Some(u64::MAX), ..Settings::default() };
+        assert!(says(bound).starts_with("max-delay"));
     }
 }

@@ -35,11 +35,14 @@ pub struct Stats {
     pub balanced: u64,
     /// Wake-ups that preempted.
     pub preempted: u64,
+    /// Threads that waited for the quota of their control group.
+    pub parked: u64,
     /// Threads examined in decisions.
     pub scanned: u64,
     /// Time in decisions (survey only).
     pub decide_ns: u64,
-    /// The longest wait in a queue since the scheduler was attached.
+    /// The longest wait of a runnable thread since the counting began: of the normal class, without
+    /// the kernel's own threads.
     pub wait_max_ns: u64,
     /// Switches of all scheduling classes.
     pub switches: u64,
@@ -51,6 +54,8 @@ pub struct Stats {
     pub pair_ns: u64,
     /// Time that they ran the same group.
     pub same_pair_ns: u64,
+    /// Time from wake-up to run, of all wake-ups.
+    pub latency_ns: u64,
     latency: Vec<u64>,
     scans: Vec<u64>,
 }
@@ -70,8 +75,9 @@ macro_rules! counts {
     ($with:ident) => {
         each_count!(
             $with: decisions, chances, taken, picked_head, picked_sibling, picked_companion, kept,
-            at_limit, overdue, lost, direct, stolen, balanced, preempted, scanned, decide_ns,
-            switches, user_switches, same_switches, pair_ns, same_pair_ns,
+            at_limit, overdue, lost, direct, stolen, balanced, preempted, parked, scanned,
+            decide_ns,
+            switches, user_switches, same_switches, pair_ns, same_pair_ns, latency_ns,
         )
     };
 }
@@ -94,6 +100,7 @@ impl Stats {
             stolen: 0,
             balanced: 0,
             preempted: 0,
+            parked: 0,
             scanned: 0,
             decide_ns: 0,
             wait_max_ns: 0,
@@ -102,6 +109,7 @@ impl Stats {
             same_switches: 0,
             pair_ns: 0,
             same_pair_ns: 0,
+            latency_ns: 0,
             latency: vec![0; BUCKETS],
             scans: vec![0; SCAN_BUCKETS],
         };
@@ -175,8 +183,8 @@ impl Stats {
         self.scans.iter().rposition(|count| *count > 0).map(|bucket| bucket as u64)
     }
 
-    /// Latency from wake-up to run, nanoseconds, in all but `1 - quantile` of the wake-ups: the
-    /// upper end of the bucket, up to a quarter above the true value.
+    /// Latency from wake-up to run of users' threads, nanoseconds, in all but `1 - quantile` of the
+    /// wake-ups: the upper end of the bucket, up to a quarter above the true value.
     #[must_use]
     pub fn latency_ns_at(&self, quantile: f64) -> Option<u64> {
         at(&self.latency, quantile).map(|bucket| lower_end(bucket + 1) - 1)
@@ -184,6 +192,54 @@ impl Stats {
 }
 
 impl Stats {
+    /// Wake-ups, all of them after a time to run.
+    pub(crate) fn wakeups(&self) -> u64 {
+        self.latency.iter().sum()
+    }
+
+    /// Wake-ups that ran within a time, nanoseconds in powers of two from 1 µs to 17 s.
+    pub(crate) fn latency_up_to(&self) -> impl Iterator<Item = (u64, u64)> {
+        (10..35).map(|power| {
+            let bound = 1_u64 << power;
+            let within = (0..BUCKETS).take_while(|bucket| lower_end(*bucket) < bound);
+            (bound, within.map(|bucket| self.latency[bucket]).sum())
+        })
+    }
+
+    /// Counts with their meaning, to be watched over time.
+    #[expect(clippy::cast_precision_loss, reason = "counts beyond 52 bits are years")]
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+        let counts = [
+            ("decisions", "Decisions with a runnable thread.", self.decisions),
+            ("chances", "Decisions with a thread of the group in the queue.", self.chances),
+            ("aggregations", "Chances on which it was chosen.", self.taken),
+            ("companions", "Threads chosen by the group of another CPU.", self.picked_companion),
+            ("at_limit", "Chances lost to the limit.", self.at_limit),
+            ("overdue", "Threads that went first for having waited too long.", self.overdue),
+            ("lost", "Chosen threads that had left the queue.", self.lost),
+            ("idle_wakeups", "Wake-ups run at once on an idle CPU.", self.direct),
+            ("stolen", "Threads that idle CPUs took from queues.", self.stolen),
+            ("balanced", "Threads that busy CPUs took from longer queues.", self.balanced),
+            ("preemptions", "Wake-ups that preempted.", self.preempted),
+            ("parked", "Threads that waited for the quota of their cgroup.", self.parked),
+            ("switches", "Switches of all scheduling classes.", self.switches),
+            ("group_switches", "Switches between threads of groups.", self.user_switches),
+            ("same_group_switches", "Those within a group.", self.same_switches),
+        ];
+        counts.into_iter().map(|(name, help, count)| (name, help, count as f64))
+    }
+
+    /// Counts of some wake-ups.
+    #[cfg(test)]
+    pub(crate) fn with_latencies(latencies: &[u64]) -> Self {
+        let mut raw: RawStats = bytemuck::Zeroable::zeroed();
+        for ns in latencies {
+            raw.latency[tests::bucket_of(*ns)] += 1;
+            raw.latency_ns += ns;
+        }
+        Self::of(&[raw])
+    }
+
     /// All counts and derived figures, by name; absent without data.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts beyond 52 bits are years")]
@@ -206,6 +262,7 @@ impl Stats {
             ("latency_ns_p50", time(0.5)),
             ("latency_ns_p99", time(0.99)),
             ("latency_ns_p999", time(0.999)),
+            ("latency_ns_max", time(1.0)),
         ];
         figures.extend(derived.into_iter().filter_map(|(name, figure)| Some((name, figure?))));
         figures
@@ -234,7 +291,7 @@ impl std::fmt::Display for Stats {
         write!(
             f,
             "scanned mean {} p99 {} max {}; kept {}, at limit {}, overdue {}, lost {}, direct {}, \
-             stolen {}, balanced {}, preempted {}",
+             stolen {}, balanced {}, preempted {}, parked {}",
             share(self.scanned_mean()),
             self.scanned_at(0.99).unwrap_or(0),
             self.scanned_max().unwrap_or(0),
@@ -246,6 +303,7 @@ impl std::fmt::Display for Stats {
             self.stolen,
             self.balanced,
             self.preempted,
+            self.parked,
         )
     }
 }
@@ -287,7 +345,7 @@ mod tests {
     use super::*;
 
     /// `bucket_of` in `bpf/survey.h`, by the definition.
-    fn bucket_of(value: u64) -> usize {
+    pub(super) fn bucket_of(value: u64) -> usize {
         if value < 4 {
             return usize::try_from(value).unwrap();
         }

@@ -12,6 +12,7 @@ pub(crate) const SCAN_BUCKETS: usize = 129;
 pub(crate) struct RawSettings {
     pub(crate) bonus_ns: u64,
     pub(crate) slice_ns: u64,
+    pub(crate) max_delay_ns: u64,
     pub(crate) patience_ns: u64,
     pub(crate) preempt_ns: u64,
     pub(crate) balance_ns: u64,
@@ -22,7 +23,7 @@ pub(crate) struct RawSettings {
     pub(crate) cpus: u32,
     pub(crate) stop: u32,
     pub(crate) fault: u32,
-    pub(crate) reserved: u32,
+    pub(crate) tags: u32,
 }
 
 /// `struct role`.
@@ -51,6 +52,7 @@ pub(crate) struct RawStats {
     pub(crate) stolen: u64,
     pub(crate) balanced: u64,
     pub(crate) preempted: u64,
+    pub(crate) parked: u64,
     pub(crate) scanned: u64,
     pub(crate) decide_ns: u64,
     pub(crate) wait_max_ns: u64,
@@ -61,7 +63,7 @@ pub(crate) struct RawStats {
     pub(crate) same_pair_ns: u64,
     pub(crate) latency: [u64; BUCKETS],
     pub(crate) scans: [u64; SCAN_BUCKETS],
-    pub(crate) reserved: u64,
+    pub(crate) latency_ns: u64,
 }
 
 /// `struct ended`.
@@ -76,8 +78,8 @@ pub(crate) struct RawEnded {
 }
 
 const _: () = {
-    assert!(size_of::<RawSettings>() == 72, "as in wire.h");
+    assert!(size_of::<RawSettings>() == 80, "as in wire.h");
     assert!(size_of::<RawRole>() == 8, "as in wire.h");
-    assert!(size_of::<RawStats>() == 8 * (22 + BUCKETS + SCAN_BUCKETS + 1), "as in wire.h");
+    assert!(size_of::<RawStats>() == 8 * (23 + BUCKETS + SCAN_BUCKETS + 1), "as in wire.h");
     assert!(size_of::<RawEnded>() == 336, "as in wire.h");
 };

@@ -13,14 +13,32 @@ pub const WORDS: &str = "\
   bonus=50ms|0.5slice      how far behind a thread of the group may be and still go first;
                            0 is plain fairness
   limit=100                most aggregations in a row
-  key=mm|cgroup|parent     aggregation groups: threads of an address space, tasks of a cgroup,
-                           processes of one parent (PostgreSQL)
+  key=mm|cgroup|parent|tag aggregation groups: threads of an address space, tasks of a cgroup,
+                           processes of one parent (PostgreSQL), or only those that have a tag,
+                           which goes before the others
   roles=machine|cache|core|alone|0,1/2,3
                            CPUs that follow a master: all CPUs the first, per last-level cache, per
                            core, none, or groups of CPUs, the master first
+  max-delay=20ms|off       the most by which aggregation delays a thread that wakes up; without a
+                           unit milliseconds; off is the paper's pure bonus
   slice=4ms patience=1s    a time slice; a task that waits for longer goes first
   preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
   scan-max=64 survey=0|1   threads examined per decision; also count concurrent groups";
+
+/// The names of all settings.
+const NAMES: [&str; 11] = [
+    "bonus",
+    "limit",
+    "key",
+    "roles",
+    "max-delay",
+    "slice",
+    "patience",
+    "preempt",
+    "balance",
+    "scan-max",
+    "survey",
+];
 
 /// Settings changed by words, and roles if a word names them (for this machine as it is now).
 ///
@@ -41,13 +59,17 @@ pub fn changed<'a>(
             "limit" => settings.limit = number(word, value)?,
             "key" => settings.key = key(word, value)?,
             "slice" => settings.slice_ns = time(word, value)?,
+            "max-delay" => settings.max_delay_ns = max_delay(word, value)?,
             "patience" => settings.patience_ns = time(word, value)?,
             "preempt" => settings.preempt_ns = time(word, value)?,
             "balance" => settings.balance_ns = time(word, value)?,
             "scan-max" => settings.scan_max = number(word, value)?,
             "survey" => settings.survey = number::<u8>(word, value)? != 0,
             "roles" => roles = Some(roles_of(word, value)?),
-            _ => return Err(Error::Setting(format!("unknown setting `{name}`"))),
+            _ => {
+                let says = format!("unknown setting `{name}`: there are {}", NAMES.join(", "));
+                return Err(Error::Setting(says));
+            }
         }
     }
     settings.check()?;
@@ -105,12 +127,24 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     whole.checked_mul(scale)?.checked_add(thousandths * (scale / 1000))
 }
 
+fn max_delay(word: &str, value: &str) -> Result<Option<u64>, Error> {
+    if value == "off" {
+        return Ok(None);
+    }
+    let ns = match scaled(value, 1_000_000) {
+        Some(ms) => Ok(ms),
+        None => time(word, value),
+    };
+    ns.map(Some).map_err(|_| wrong(word, "write 20ms, or off for the paper's pure bonus"))
+}
+
 fn key(word: &str, value: &str) -> Result<Key, Error> {
     match value {
         "mm" => Ok(Key::AddressSpace),
         "cgroup" => Ok(Key::Cgroup),
         "parent" => Ok(Key::Parent),
-        _ => Err(wrong(word, "key is mm, cgroup or parent")),
+        "tag" => Ok(Key::Tag),
+        _ => Err(wrong(word, "key is mm, cgroup, parent or tag")),
     }
 }
 
@@ -171,16 +205,30 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         assert_eq!(set(&["limit"]).unwrap_err(), "`limit` is not a setting: write NAME=VALUE");
-        assert_eq!(set(&["speed=1"]).unwrap_err(), "unknown setting `speed`");
+        let unknown = set(&["speed=1"]).unwrap_err();
+        assert!(unknown.starts_with("unknown setting `speed`: there are bonus"), "{unknown}");
         assert!(set(&["limit=-1"]).unwrap_err().contains("a whole number"));
         assert!(set(&["slice=1s"]).unwrap_err().contains("out of range"));
     }
 
     #[test]
     fn the_page_of_help_names_every_word() {
-        for name in ["bonus", "limit", "key", "roles", "slice", "patience", "preempt", "balance"] {
+        for name in NAMES {
             assert!(WORDS.contains(&format!("{name}=")), "{name}");
+            let said = set(&[&format!("{name}=?")]).unwrap_err();
+            assert!(said.contains("isn't understood"), "{said}");
         }
-        assert!(WORDS.contains("scan-max=") && WORDS.contains("survey="));
+    }
+
+    #[test]
+    fn a_bound_is_in_milliseconds_or_off() {
+        let bound = |word| set(&[word]).map(|(settings, _)| settings.max_delay_ns);
+        assert_eq!(bound("max-delay=10"), Ok(Some(10_000_000)));
+        assert_eq!(bound("max-delay=0.5"), Ok(Some(500_000)));
+        assert_eq!(bound("max-delay=10ms"), Ok(Some(10_000_000)));
+        assert_eq!(bound("max-delay=0"), Ok(Some(0)));
+        assert_eq!(bound("max-delay=off"), Ok(None));
+        assert!(bound("max-delay=soon").unwrap_err().contains("20ms, or off"));
+        assert!(bound("max-delay=9s").unwrap_err().contains("out of range"));
     }
 }

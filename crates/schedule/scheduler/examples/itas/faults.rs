@@ -1,12 +1,14 @@
 //! What may go wrong around a scheduler. After each: the machine goes on, and says what happened.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use workahead_scheduler::{Bonus, Fault, Remote, Scheduler, Settings, Stats};
+use workahead_scheduler::{Bonus, Fault, Key, Remote, Scheduler, Settings, Stats};
 
 use crate::guest::{Length, attach, attach_with, paper};
 use crate::load::{Load, look, until};
+use crate::services::{Cgroup, ROOT};
 
 /// Of the loaders that run beside: small, so that what the tests start isn't kept waiting.
 const BONUS: &str = "bonus=5ms";
@@ -23,7 +25,8 @@ const HOST_MS: u64 = 700;
 pub(crate) fn nobody_waited_too_long(scheduler: &Scheduler, tasks_per_cpu: u64) -> Result<()> {
     let longest = scheduler.remote().stats()?.wait_max_ns;
     let settings = paper();
-    let bound = settings.patience_ns / 4 * 5 + (tasks_per_cpu + 1) * settings.slice_ns;
+    let quarters = if tasks_per_cpu > u64::from(settings.scan_max) { 5 } else { 4 };
+    let bound = settings.patience_ns / 4 * quarters + (tasks_per_cpu + 1) * settings.slice_ns;
     println!("  longest wait {} ms, bound {} ms", longest / 1_000_000, bound / 1_000_000);
     ensure!(longest <= bound + HOST_MS * 1_000_000, "a task waited {longest} ns, bound {bound}");
     Ok(())
@@ -180,6 +183,52 @@ pub(crate) fn hotplug(_: Length) -> Result<()> {
     let times = printed[0].matches("attached\n").count();
     ensure!(times >= 2, "not attached again: {}", printed[0]);
     machine_works()
+}
+
+/// The master of others goes, and comes again.
+pub(crate) fn master_goes(_: Length) -> Result<()> {
+    let loader = Load::start(1, &["run", BONUS, "roles=1,0,2,3"])?;
+    until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
+    let load = Load::start(2, &["work", "2", "6000"])?;
+    std::thread::sleep(Duration::from_millis(1500));
+    for state in ["0", "1"] {
+        std::fs::write("/sys/devices/system/cpu/cpu1/online", state)?;
+        std::thread::sleep(Duration::from_millis(500));
+        until("it is attached again", 10, || Ok(Remote::is_running()?))?;
+        let before = Remote::find()?.stats()?;
+        machine_works()?;
+        let stats = Remote::find()?.stats()?.since(&before);
+        ensure!(stats.decisions > 0, "nobody decides: {stats}");
+    }
+    load.finish()?;
+    Load::start(1, &["stop"])?.finish()?;
+    loader.finish()?;
+    Ok(())
+}
+
+/// Control groups are killed and removed while their threads run, wait and are parked.
+pub(crate) fn cgroups_go(_: Length) -> Result<()> {
+    let settings = Settings { key: Key::Cgroup, ..light() };
+    let scheduler = attach_with(&settings)?;
+    let before = scheduler.remote().stats()?;
+    for turn in 0..12 {
+        let group = Cgroup::new(Path::new(ROOT), &format!("gone{turn}"))?;
+        let inner = Cgroup::new(group.path(), "inner")?;
+        if turn % 2 == 0 {
+            group.set("cpu.max", "5000 100000")?;
+        }
+        let load = inner.start(&["work", "3", "60000"])?;
+        std::thread::sleep(Duration::from_millis(250));
+        group.set("cgroup.kill", "1")?;
+        drop(load);
+        drop(inner);
+        let path = group.path().to_owned();
+        drop(group);
+        ensure!(!path.exists(), "{} is still there", path.display());
+    }
+    runs_on(&scheduler, &before)?;
+    drop(scheduler);
+    Ok(())
 }
 
 pub(crate) fn short_lives(_: Length) -> Result<()> {

@@ -8,10 +8,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use workahead_machine::Machine;
-use workahead_scheduler::{Bonus, Key, Observer, Remote, Roles, Scheduler, Settings, Stats};
+use workahead_scheduler::{
+    Bonus, Key, Observer, Remote, Roles, Scheduler, Service, Settings, Stats,
+};
 
-use crate::faults;
 use crate::load::{Load, look, median};
+use crate::{faults, services, waits};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -21,7 +23,7 @@ pub(crate) enum Length {
 
 type Test = (&'static str, fn(Length) -> Result<()>);
 
-const TESTS: [Test; 19] = [
+const TESTS: [Test; 22] = [
     ("attaches_and_leaves", attaches_and_leaves),
     ("aggregates_in_time_and_across_cores", aggregates),
     ("the_kernels_own_is_counted", observed),
@@ -29,6 +31,7 @@ const TESTS: [Test; 19] = [
     ("the_tuner_finds_what_hands_do", tuner),
     ("processes_of_one_parent_are_siblings", processes_aggregate),
     ("a_cgroup_has_its_own_bonus", cgroups),
+    ("a_tag_makes_processes_a_group", services::tags),
     ("weights_are_honoured", weights),
     ("extremes_of_bonus_and_limit", faults::extremes),
     ("two_loaders", faults::two_loaders),
@@ -37,15 +40,34 @@ const TESTS: [Test; 19] = [
     ("affinity_changes_in_flight", faults::affinity),
     ("a_higher_class_takes_a_cpu", faults::real_time),
     ("a_cpu_goes_and_comes", faults::hotplug),
+    ("a_master_goes_and_comes", faults::master_goes),
+    ("control_groups_go", faults::cgroups_go),
     ("short_lives_while_published", faults::short_lives),
     ("two_thousand_tasks", faults::many_tasks),
     ("an_error_gives_the_tasks_back", faults::error),
     ("the_watchdog_gives_the_tasks_back", faults::stall),
 ];
 
+/// Those of a guest whose clock counts instructions: shares and waits are its own then, and not
+/// those of its host.
+const TIMED: [Test; 3] = [
+    ("waits_are_bounded", waits::bounded),
+    ("control_groups_have_their_weights", services::cgroup_weights),
+    ("control_groups_keep_their_quota", services::quotas),
+];
+
 /// Runs the tests whose names have `only` in them.
 pub(crate) fn test(length: Length, only: &str) -> Result<()> {
-    let chosen: Vec<&Test> = TESTS.iter().filter(|(name, _)| name.contains(only)).collect();
+    run(&TESTS, length, only)
+}
+
+/// The same for those that need the guest's own clock.
+pub(crate) fn timed(length: Length, only: &str) -> Result<()> {
+    run(&TIMED, length, only)
+}
+
+fn run(tests: &[Test], length: Length, only: &str) -> Result<()> {
+    let chosen: Vec<&Test> = tests.iter().filter(|(name, _)| name.contains(only)).collect();
     let (mut passed, mut failed) = (0, 0);
     for (name, test) in chosen {
         let start = Instant::now();
@@ -69,7 +91,7 @@ pub(crate) fn test(length: Length, only: &str) -> Result<()> {
 
 /// The paper's setting, with everything counted.
 pub(crate) fn paper() -> Settings {
-    Settings { survey: true, ..Settings::default() }
+    Settings { survey: true, max_delay_ns: None, ..Settings::default() }
 }
 
 pub(crate) fn attach() -> Result<Scheduler> {
@@ -80,7 +102,7 @@ pub(crate) fn attach_with(settings: &Settings) -> Result<Scheduler> {
     Ok(Scheduler::attach(settings, &Roles::whole_machine(&Machine::here())?)?)
 }
 
-fn plain(settings: Settings) -> Settings {
+pub(crate) fn plain(settings: Settings) -> Settings {
     Settings { bonus: Bonus::Ns(0), ..settings }
 }
 
@@ -239,11 +261,11 @@ fn cgroups(_: Length) -> Result<()> {
     // Neither the folder's group nor the root's, in which all others are, by a bonus of its own.
     let of = |path: &str| std::fs::metadata(path).map(|data| data.ino());
     for group in [of(folder)?, of("/sys/fs/cgroup")?] {
-        scheduler.remote().set_cgroup_bonus(group, Some(0))?;
+        scheduler.remote().set_bonus_of(Service::Cgroup(group), Some(0))?;
     }
     let none = look(&scheduler, &settings, 700)?;
     ensure!(none.taken_share() < Some(0.05), "bonus 0 of both: {}", none);
-    scheduler.remote().set_cgroup_bonus(of(folder)?, None)?;
+    scheduler.remote().set_bonus_of(Service::Cgroup(of(folder)?), None)?;
     let one = look(&scheduler, &settings, 700)?;
     ensure!(one.taken > none.taken, "bonus back: {}", one);
     load.finish()?;

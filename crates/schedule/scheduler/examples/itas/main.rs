@@ -9,9 +9,12 @@
 //!                                   for two windows of 400 ms, one of them to settle
 //!   itas work THREADS MILLISECONDS [SPINS]
 //!                                   threads of one process on each CPU, which yield after spins
+//!   itas serve THREADS MILLISECONDS threads on each CPU that sleep and answer
 //!   itas fork CHILDREN MILLISECONDS processes of one thread on each CPU, of one parent
 //!   itas roam THREADS MILLISECONDS  threads that change their affinity all the time
 //!   itas test [NAME | long]         everything, in a guest that nobody needs
+//!   itas timed [NAME | long]        shares and waits, in one whose clock counts instructions
+//!                                   (boot.sh -i)
 //!
 //!   WORDS: bonus=50ms limit=100 key=mm roles=machine …, as `itas` alone lists them
 //! ```
@@ -21,6 +24,8 @@
 mod faults;
 mod guest;
 mod load;
+mod services;
+mod waits;
 mod work;
 
 use std::process::ExitCode;
@@ -60,16 +65,23 @@ fn obey(words: &[&str]) -> Result<()> {
             let spins_per_yield = rest.first().map_or(Ok(1), |word| word.parse())?;
             work::run(threads.parse()?, Duration::from_millis(ms.parse()?), spins_per_yield)
         }
+        ["serve", threads, ms] => work::serve(threads.parse()?, Duration::from_millis(ms.parse()?)),
         ["fork", children, ms] => work::fork(children.parse()?, ms),
         ["roam", threads, ms] => work::roam(threads.parse()?, Duration::from_millis(ms.parse()?)),
-        ["test"] => guest::test(guest::Length::Short, ""),
-        ["test", "long"] => guest::test(guest::Length::Long, ""),
-        ["test", "long", name] => guest::test(guest::Length::Long, name),
-        ["test", name] => guest::test(guest::Length::Short, name),
+        ["test", rest @ ..] => test(guest::test, rest),
+        ["timed", rest @ ..] => test(guest::timed, rest),
         _ => {
-            let usage = "itas run|set WORDS | stats | tune MS | stop | work|fork|roam N MS | test";
+            let usage = "itas run|set WORDS | stats | tune MS | stop | work|serve|fork|roam N MS \
+                         | test | timed";
             bail!("usage: {usage}\n{WORDS}")
         }
+    }
+}
+
+fn test(run: fn(guest::Length, &str) -> Result<()>, words: &[&str]) -> Result<()> {
+    match words {
+        ["long", rest @ ..] => run(guest::Length::Long, rest.first().unwrap_or(&"")),
+        _ => run(guest::Length::Short, words.first().unwrap_or(&"")),
     }
 }
 
@@ -80,8 +92,8 @@ fn run(words: &[&str]) -> Result<()> {
     ctrlc::set_handler(|| LEAVE.store(true, Ordering::Relaxed))?;
     workahead_scheduler::run(&settings, roles.as_ref(), &LEAVE, |event| {
         match event {
-            Event::Attached => println!("attached"),
-            Event::Counted(stats) => println!("{stats}"),
+            Event::Attached(_) => println!("attached"),
+            Event::Counted(stats, _) => println!("{stats}"),
             Event::Detached(ended) => println!("detached: {}", ended.reason),
         }
         anyhow::Ok(())

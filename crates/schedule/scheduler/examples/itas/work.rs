@@ -17,6 +17,12 @@ pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) 
     Ok(())
 }
 
+/// The same for threads that answer requests.
+pub(crate) fn serve(threads_per_cpu: usize, time: Duration) -> Result<()> {
+    println!("{} answers", workahead_scheduler::request_load(threads_per_cpu, time)?);
+    Ok(())
+}
+
 /// Starts a number of processes on each CPU and waits for them: one group by their parent only.
 pub(crate) fn fork(children_per_cpu: usize, ms: &str) -> Result<()> {
     let me = std::env::current_exe()?;
