@@ -9,15 +9,16 @@
 //!
 //! Every question compares *levels* of one setting: CPUs, clients, degrees of parallelism, siblings
 //! on or off. All levels are sampled in every round, in ABBA order, so that samples of a round are
-//! paired; but for those that fell short at a look, which are left out from then on. Two questions
-//! need no levels: which joins wait for memory ([`JoinsAnswer`], from plans), and how much of what
-//! a live server can do is used ([`capacity`]). Deliberately absent: this crate runs nothing and
-//! prints nothing.
+//! paired; but for those that fell short at a look, which are left out from then on. Three
+//! questions need no levels: which joins wait for memory ([`JoinsAnswer`], from plans), how much of
+//! what a live server can do is used ([`capacity`]), and why it takes longer than it did
+//! ([`causes`]). Deliberately absent: this crate runs nothing and prints nothing.
 
 #![forbid(unsafe_code)]
 
 mod answer;
 pub mod capacity;
+pub mod causes;
 mod comparison;
 mod joins;
 mod prices;
@@ -31,3 +32,4 @@ pub use joins::{JOINS_STUDY, JoinAnswer, JoinsAnswer, JoinsRequest, size};
 pub use prices::Prices;
 pub use question::Question;
 pub use request::{Request, RequestError, Workload};
+pub use words::time;

@@ -25,6 +25,21 @@ fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
+/// `12.3 ms`, `−4.00 µs`: in the unit that makes it read best.
+#[must_use]
+pub fn time(seconds: f64) -> String {
+    // Less than a clock tells is nothing, and has no sign.
+    let seconds = if seconds.abs() < 1e-12 { 0.0 } else { seconds };
+    let (scale, unit) = match seconds.abs() {
+        s if s >= 1.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        s if s >= 1e-6 => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    };
+    let sign = if seconds < 0.0 { "−" } else { "" };
+    format!("{sign}{} {unit}", significant((scale * seconds).abs()))
+}
+
 /// `97 % (95 to 99)`.
 pub(crate) fn percent(ratio: f64, interval: Interval) -> String {
     let of = |ratio: f64| format!("{:.0}", ratio * 100.0);
@@ -59,6 +74,8 @@ mod tests {
         assert_eq!(significant(12_345.6), "12,346");
         assert_eq!(significant(-1_234_567.0), "-1,234,567");
         assert_eq!([significant(123.4), significant(1.234)], ["123", "1.23"]);
+        let times = [2.5, 0.0123, -4e-6, 7.1e-8].map(time);
+        assert_eq!(times, ["2.50 s", "12.3 ms", "−4.00 µs", "71.0 ns"]);
         let interval = |low, high| Interval { low, high };
         assert_eq!(percent(0.97, interval(0.95, 0.99)), "97 % (95 to 99)");
         assert_eq!(change(1.14, interval(1.09, 1.19)), "+14 % (9 to 19)");

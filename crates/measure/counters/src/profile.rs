@@ -25,6 +25,7 @@ mod profile_event;
 mod record;
 mod sampler;
 mod space;
+mod stable_files;
 mod stacks;
 mod table;
 mod unwind;

@@ -39,4 +39,4 @@ pub use cell::Cell;
 pub use database::{Connection, Database, Interrupter, StatementId};
 pub use error::{Error, RefusalKind};
 pub use ffi::Library;
-pub use place::{ENVIRONMENT, VERSION, extension, library_directories};
+pub use place::{ENVIRONMENT, VERSION, extension, library_directories, library_files};

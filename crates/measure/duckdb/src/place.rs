@@ -13,6 +13,9 @@ pub const ENVIRONMENT: &str = "WORKAHEAD_DUCKDB";
 /// The version that `cargo xtask setup` fetches, and studies that ship were tried with.
 pub const VERSION: &str = "1.5.5";
 
+/// Of an extension's name.
+const EXTENSION: &str = "duckdb_extension";
+
 /// As the system's linker knows it.
 const NAME: &str = "libduckdb.so";
 
@@ -29,13 +32,34 @@ pub(crate) fn candidates(asked: Option<&Path>) -> Vec<PathBuf> {
 /// The directories in which it may lie, beside the system's.
 #[must_use]
 pub fn library_directories() -> Vec<PathBuf> {
-    let candidates = candidates(None).into_iter();
-    let with_links = candidates.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
-    let found = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let directory = |path: PathBuf| Some(path.parent()?.to_owned());
-    let directories = with_links.flatten().filter_map(directory);
-    let directories = directories.chain(std::env::split_paths(&found));
+    let directories = with_links().filter_map(directory).chain(named_directories());
     directories.filter(|directory| !directory.as_os_str().is_empty()).collect()
+}
+
+/// What a process reads to load it again: the library, its extensions, and the directories of the
+/// libraries that it depends on, if the user named any.
+#[must_use]
+pub fn library_files() -> Vec<PathBuf> {
+    let with_extensions = |path: PathBuf| {
+        let entries = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+        let beside = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_one = |path: &PathBuf| path.extension().is_some_and(|name| name == EXTENSION);
+        beside.filter(is_one).chain([path]).collect::<Vec<_>>()
+    };
+    with_links().flat_map(with_extensions).chain(named_directories()).collect()
+}
+
+/// The candidates, and what those that are links lead to.
+fn with_links() -> impl Iterator<Item = PathBuf> {
+    let candidates = candidates(None).into_iter();
+    candidates.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten()
+}
+
+/// Directories that the linker looks into first.
+fn named_directories() -> Vec<PathBuf> {
+    let named = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// Below the user's cache directory (XDG Base Directory Specification 0.8).
@@ -49,7 +73,7 @@ fn cache(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
 /// puts those that tests need.
 #[must_use]
 pub fn extension(name: &str) -> Option<PathBuf> {
-    let file = format!("{name}.duckdb_extension");
+    let file = format!("{name}.{EXTENSION}");
     candidates(None).into_iter().map(|path| path.with_file_name(&file)).find(|path| path.is_file())
 }
 

@@ -126,6 +126,12 @@ impl Target {
         })
     }
 
+    /// The schemas in which a session of PostgreSQL looks for names.
+    pub(crate) fn schemas(&self) -> Result<Vec<String>, SessionError> {
+        let mut connection = postgres::Connection::open_briefly(&self.address)?;
+        connection.texts("SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))")
+    }
+
     /// A session of PostgreSQL; for one that only reads, its own functions come first.
     fn open_postgres(&self) -> Result<Box<dyn Connection>, SessionError> {
         let mut connection = postgres::Connection::open(&self.address)?;

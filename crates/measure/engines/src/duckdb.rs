@@ -41,7 +41,7 @@ pub(crate) fn refused(error: Error) -> SessionError {
 /// outputs, run a text that was made of parts, or take bytes of the study's for DuckDB's own: files
 /// beside the database, states of aggregates, addresses. The statements that would set any of it
 /// are refused by their kind.
-const DISABLED: [&str; 21] = [
+const DISABLED: [&str; 22] = [
     "max_expression_depth",
     "peg_parser",
     "parser_override",
@@ -63,6 +63,7 @@ const DISABLED: [&str; 21] = [
     "read_text",
     "read_xlsx",
     "sniff_csv",
+    "variant_bytes",
 ];
 /// Functions of that kind whose names columns, or an operator, may have.
 const CALLS: [&str; 5] = ["query", "glob", "finalize", "combine", "parquet_scan"];

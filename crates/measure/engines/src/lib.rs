@@ -26,6 +26,7 @@ pub mod configuration;
 pub mod connector;
 #[cfg(feature = "sql")]
 pub mod datafusion;
+mod der;
 pub mod duckdb;
 mod error_context;
 pub mod fill;
@@ -48,7 +49,7 @@ use scheduler::WithScheduler;
 use served::DatabaseEngine;
 pub use stream::wait_until;
 use sysbench::Sysbench;
-pub use workahead_duckdb::library_directories;
+pub use workahead_duckdb::{library_directories, library_files};
 use workahead_study::engine::{Engine, EngineContext, EngineEntry, EngineError, EngineRegistry};
 
 /// Registers the engines.

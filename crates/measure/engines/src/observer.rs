@@ -10,6 +10,7 @@
 //! One connection stays open. A look is one read-only transaction of one or two statements, which
 //! are subtracted from what the server counted.
 
+pub mod capture;
 mod machine;
 mod mariadb;
 mod postgres;

@@ -17,7 +17,6 @@
 mod error;
 mod explain;
 mod files;
-mod guard;
 mod home;
 mod log;
 mod options;

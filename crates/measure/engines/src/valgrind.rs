@@ -165,6 +165,8 @@ impl CountedProgram for WorkerProgram {
         let mut program =
             Program::new(&self.command.program, self.command.arguments.iter().cloned());
         program.input = Request { runs: times, ..self.request.clone() }.to_json();
+        // It starts none, and a run that is confined may leave its group as little as it may.
+        program.own_group = false;
         program
     }
 

@@ -47,12 +47,17 @@ struct Words {
     missing: String,
 }
 
-/// A comparison in a sentence: the clearest change, and the number of changes.
-pub(crate) fn sentence(compared: &Comparison) -> String {
+/// The line with the clearest change.
+pub(crate) fn clearest(compared: &Comparison) -> Option<&Line> {
     let shown = |line: &&Line| line.speedup.is_some_and(|one| one.shown() != Shown::NoDifference);
     let far = |line: &&Line| line.speedup.map_or(0.0, |one| one.ratio.ln().abs());
-    let lines = || compared.lines.iter().filter(shown);
-    let Some(most) = lines().max_by(|one, two| far(one).total_cmp(&far(two))) else {
+    let lines = compared.lines.iter().filter(shown);
+    lines.max_by(|one, two| far(one).total_cmp(&far(two)))
+}
+
+/// A comparison in a sentence: the clearest change, and the number of changes.
+pub(crate) fn sentence(compared: &Comparison) -> String {
+    let Some(most) = clearest(compared) else {
         return "No difference between the two results is shown in any cell.".to_owned();
     };
     let Some(ratio) = most.speedup else { return String::new() };

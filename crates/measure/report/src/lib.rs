@@ -31,7 +31,7 @@ use minijinja::Value;
 use minijinja::value::Serde;
 use serde::Serialize;
 use workahead_counters::profile::Profile;
-use workahead_study::comparison::Comparison;
+use workahead_study::comparison::{Comparison, Line};
 use workahead_study::directory::REPORT_FILE;
 use workahead_study::file;
 use workahead_study::results::Results;
@@ -139,7 +139,8 @@ pub fn write_profiles(dir: &Path, results: &Results) -> Result<Vec<PathBuf>, Rep
     Ok(paths)
 }
 
-/// Two results on one page.
+/// Two results on one page, with the causes of the clearest change, in the form of the template
+/// `causes.html`, where there are some.
 ///
 /// # Errors
 /// Only if a template is broken.
@@ -147,8 +148,15 @@ pub fn render_comparison(
     before: &Results,
     after: &Results,
     compared: &Comparison,
+    causes: Option<&impl Serialize>,
 ) -> Result<String, ReportError> {
-    template::comparison(&compare::Page::of(before, after, compared))
+    let causes = causes.map(|causes| Value::from(Serde(causes)));
+    template::comparison(&compare::Page::of(before, after, compared), causes)
+}
+
+/// The line of a comparison with the clearest change: the one that its sentence is about.
+pub fn clearest(compared: &Comparison) -> Option<&Line> {
+    compare::clearest(compared)
 }
 
 /// The unit of both results of a comparison.

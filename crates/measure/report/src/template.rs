@@ -22,6 +22,8 @@ const FUNCTIONS: &str = include_str!("../templates/functions.html");
 const INSTRUMENTED: &str = include_str!("../templates/instrumented.html");
 /// One table of functions with its flame graph, a part of pages.
 const FUNCTIONS_OF: &str = include_str!("../templates/functions_of.html");
+/// Causes of a difference, a part of pages.
+const CAUSES: &str = include_str!("../templates/causes.html");
 /// Pairs of plans, a part of pages.
 const PLANS: &str = include_str!("../templates/plans.html");
 const STYLE: &str = include_str!("../templates/style.css");
@@ -32,8 +34,12 @@ pub(crate) fn html(page: &Page) -> Result<String, ReportError> {
 }
 
 /// Two results as HTML.
-pub(crate) fn comparison(page: &compare::Page) -> Result<String, ReportError> {
-    sheet(COMPARISON, Value::from(Serde(page)))
+pub(crate) fn comparison(
+    page: &compare::Page,
+    causes: Option<Value>,
+) -> Result<String, ReportError> {
+    let page = Value::from(Serde(page));
+    sheet(COMPARISON, context! { causes, ..page })
 }
 
 /// One profile as HTML.
@@ -48,6 +54,7 @@ pub(crate) fn sheet(template: &'static str, page: Value) -> Result<String, Repor
     environment.add_filter("drawing", |svg: String| Value::from_safe_string(svg));
     environment.add_filter("figure", crate::number::plain);
     environment.add_template("plans.html", PLANS)?;
+    environment.add_template("causes.html", CAUSES)?;
     environment.add_template("counted.html", COUNTED)?;
     environment.add_template("functions.html", FUNCTIONS)?;
     environment.add_template("instrumented.html", INSTRUMENTED)?;

@@ -82,7 +82,7 @@ fn every_page_opens_and_every_chart_is_drawn() {
     check("collected", &render(&sample::collected::collected(), &[]).unwrap(), 8);
     check("uncollected", &render(&sample::collected::uncollected(), &[]).unwrap(), 5);
     let compared = Comparison::of(&served, &served);
-    check("compare", &render_comparison(&served, &served, &compared).unwrap(), 2);
+    check("compare", &render_comparison(&served, &served, &compared, None::<&String>).unwrap(), 2);
 }
 
 /// The check itself: a chart without marks is found.

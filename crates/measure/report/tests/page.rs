@@ -106,7 +106,8 @@ fn a_served_database() {
         assert!(!html.contains(words), "{words} is on the page");
     }
     let compared = workahead_study::comparison::Comparison::of(&served, &sample::served::served());
-    let html = workahead_report::render_comparison(&served, &served, &compared).unwrap();
+    let html =
+        workahead_report::render_comparison(&served, &served, &compared, None::<&String>).unwrap();
     assert_eq!(alone::faults(&html), [""; 0]);
     assert!(html.contains("No difference between the two results"), "{html}");
 }

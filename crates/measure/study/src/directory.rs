@@ -20,12 +20,26 @@ pub const REPORT_FILE: &str = "report.html";
 /// The observation of a server and its answer; `capacity` writes it, and its page.
 pub const CAPACITY_FILE: &str = "capacity.json";
 
+/// What a server and its machine did over some minutes; `capture` writes it.
+pub(crate) const CAPTURE_FILE: &str = "capture.json";
+
+/// The page of a comparison, in the directory of the later one; `compare` writes it.
+pub const COMPARISON_FILE: &str = "compare.html";
+
 /// A directory with one of them holds a result.
-const MARKS: [&str; 3] = [record::FILE, log::FILE, CAPACITY_FILE];
+const MARKS: [&str; 4] = [record::FILE, log::FILE, CAPACITY_FILE, CAPTURE_FILE];
 
 /// Everything that commands write into a result, the marks of one first.
-const FILES: [&str; 6] =
-    [record::FILE, log::FILE, CAPACITY_FILE, table::FILE, findings::FILE, REPORT_FILE];
+const FILES: [&str; 8] = [
+    record::FILE,
+    log::FILE,
+    CAPACITY_FILE,
+    CAPTURE_FILE,
+    table::FILE,
+    findings::FILE,
+    REPORT_FILE,
+    COMPARISON_FILE,
+];
 
 /// The most results of one study below `workahead-results`.
 const NUMBER_MAX: u32 = 10_000;

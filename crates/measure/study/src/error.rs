@@ -155,6 +155,16 @@ pub enum StudyError {
         /// What is wrong.
         message: String,
     },
+    /// A file of a capture cannot be understood.
+    #[error("{path}, line {line}: {message}: it is damaged, capture it anew")]
+    DamagedCapture {
+        /// The file.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod catalogue;
 pub mod cell;
 pub mod classes;

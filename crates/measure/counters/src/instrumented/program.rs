@@ -37,6 +37,9 @@ pub struct Program {
     pub folder: Option<PathBuf>,
     /// The user it runs as; the caller's when `None`. Only root may name another.
     pub user: Option<User>,
+    /// Whether it has a process group of its own, of which nothing is left when it has ended; it
+    /// stays in this process's otherwise, for programs that start none.
+    pub own_group: bool,
 }
 
 /// Variables of a program.
@@ -71,6 +74,7 @@ impl Program {
             input: Vec::new(),
             folder: None,
             user: None,
+            own_group: true,
         }
     }
 

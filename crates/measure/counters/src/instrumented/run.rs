@@ -11,7 +11,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use tempfile::TempDir;
 use workahead_machine::regular_file;
 
@@ -42,7 +44,7 @@ const TAIL_LINES: usize = 8;
 const TAIL_BYTES: u64 = 8 << 10;
 
 impl Instrumented {
-    /// Runs a program to its end and counts it. `stop` ends it early: it and all of its process
+    /// Runs a program to its end and counts it. `stop` ends it early: it and all of its own process
     /// group get SIGTERM, and are killed when they don't.
     ///
     /// # Errors
@@ -68,12 +70,14 @@ impl Instrumented {
         }
         let mut files = Files::make(program)?;
         let mut command = self.command(valgrind, program, files.path());
-        command.process_group(0);
+        if program.own_group {
+            command.process_group(0);
+        }
         files.connect(&mut command)?;
         let child = command.spawn();
         let child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
         let pid = child.id();
-        let status = wait(child, stop, &valgrind.path)?;
+        let status = wait(child, program.own_group, stop, &valgrind.path)?;
         if !status.success() {
             return Err(Error::Ended {
                 program: program.program.clone(),
@@ -115,27 +119,35 @@ impl Instrumented {
 
 /// Waits for the end of all of its group. The first process is left unreaped until the others are
 /// gone: while it is, no stranger can get the group's number.
-fn wait(mut child: Child, stop: &AtomicBool, path: &Path) -> Result<ExitStatus, Error> {
+fn wait(
+    mut child: Child,
+    own_group: bool,
+    stop: &AtomicBool,
+    path: &Path,
+) -> Result<ExitStatus, Error> {
     let pid = Pid::from_child(&child);
+    let kill = if own_group { kill_process_group } else { kill_process };
     let mut asked: Option<Instant> = None;
     while !has_ended(pid) {
         match asked {
             None if stop.load(Ordering::Relaxed) => {
                 // One that ended this moment needs no signal.
-                let _ = kill_process_group(pid, Signal::TERM);
+                let _ = kill(pid, Signal::TERM);
                 asked = Some(Instant::now());
             }
             Some(since) if since.elapsed() > END_LIMIT => {
-                let _ = kill_process_group(pid, Signal::KILL);
+                let _ = kill(pid, Signal::KILL);
             }
             _ => {}
         }
         std::thread::sleep(LOOK_EVERY);
     }
     // Its orphans have no other parent that ends them.
-    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = kill(pid, Signal::KILL);
     let status = child.wait().map_err(|source| Error::system("wait for", path, source))?;
-    if asked.is_some() { Err(Error::Stopped) } else { Ok(status) }
+    // A terminal interrupts what is in this process's group too.
+    let interrupted = !status.success() && stop.load(Ordering::Relaxed);
+    if asked.is_some() || interrupted { Err(Error::Stopped) } else { Ok(status) }
 }
 
 fn has_ended(pid: Pid) -> bool {

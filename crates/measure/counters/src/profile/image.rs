@@ -14,6 +14,7 @@ use framehop::ExplicitModuleSectionInfo;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags};
 use workahead_machine::guarded::guarded;
+use workahead_machine::regular_file;
 
 /// The most that is read of one file: headers may claim gigabytes, which take no disk where nobody
 /// wrote them. The tables of a browser take a quarter of this.
@@ -48,7 +49,7 @@ impl Image {
     }
 
     fn read(path: &Path) -> Option<Self> {
-        let file = ReadCache::new(File::open(path).ok()?);
+        let file = ReadCache::new(regular_file::open(path).ok()?);
         let left = Cell::new(FILE_BYTES_MAX);
         let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
         let mut image = Self::of(&elf, Vec::new());

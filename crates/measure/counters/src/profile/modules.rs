@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use workahead_machine::regular_file;
+
 use super::image::Image;
 
 /// The most that the unwind tables of all files take: a process may map many large ones. Those of a
@@ -74,7 +76,9 @@ impl Module {
         // The kernel's mark of a deleted file.
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let same = |meta: &std::fs::Metadata| inode.is_none_or(|inode| meta.ino() == inode);
-        let current = file.metadata().is_ok_and(|meta| meta.is_file() && same(&meta));
+        // A pipe may take its place before it is read, which nobody waits for.
+        let opened = regular_file::open(file).and_then(|file| file.metadata());
+        let current = opened.is_ok_and(|meta| same(&meta));
         let path = current.then(|| file.to_owned());
         let image = path.as_deref().and_then(Image::of_file);
         Self { name, path, image }

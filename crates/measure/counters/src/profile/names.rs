@@ -9,6 +9,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use workahead_machine::guarded::guarded;
 
 use super::modules::{Module, Modules};
+use super::stable_files::StableFiles;
 use super::stacks::Address;
 use super::table::{Frame, Kind};
 
@@ -16,6 +17,7 @@ use super::table::{Frame, Kind};
 pub(super) struct Namer<'a> {
     symbolizer: Symbolizer,
     modules: &'a Modules,
+    files: StableFiles,
 }
 
 impl<'a> Namer<'a> {
@@ -24,7 +26,7 @@ impl<'a> Namer<'a> {
         // Functions only: lines and inlined calls need debug information that takes longer to read
         // than most runs to sample.
         let symbolizer = Symbolizer::builder().enable_code_info(false).build();
-        Self { symbolizer, modules }
+        Self { symbolizer, modules, files: StableFiles::new() }
     }
 
     /// The function at an address.
@@ -56,7 +58,7 @@ impl<'a> Namer<'a> {
     /// From the symbol tables of a file. Those tell where a function ends, so that code between
     /// exported functions of a stripped file is not taken for theirs.
     fn symbol(&self, file: &Path, address: u64) -> Option<String> {
-        let mut elf = Elf::new(file);
+        let mut elf = Elf::new(self.files.path(file)?);
         elf.debug_syms = false;
         self.single(&Source::Elf(elf), Input::VirtOffset(address))
     }

@@ -27,13 +27,13 @@ pub struct Machine {
 
 /// A machine that is observed.
 pub(super) struct MachineObserver {
-    root: Sysroot,
-    server: Option<Server>,
+    pub(super) root: Sysroot,
+    pub(super) server: Option<Server>,
 }
 
-struct Server {
-    pid: u32,
-    tree: Tree,
+pub(super) struct Server {
+    pub(super) pid: u32,
+    pub(super) tree: Tree,
 }
 
 /// The machine at a moment.
@@ -49,6 +49,11 @@ impl MachineObserver {
         let Place::Socket(_) = target.address.place else { return None };
         let server = target.process().map(|pid| Server { pid, tree: Tree::of(pid) });
         Some(Self { root: Sysroot::live(), server })
+    }
+
+    /// The server's first process, where it is visible.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(|server| server.pid)
     }
 
     /// What can't be seen of it.

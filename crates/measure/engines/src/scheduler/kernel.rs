@@ -69,7 +69,7 @@ fn measures(stats: &Stats) -> Vec<(String, f64)> {
         ("sibling_switch_share", stats.same_share()),
         ("co_run_pair_share", stats.corun_share()),
         ("wakeup_p99_ms", stats.latency_ns_at(0.99).map(ms)),
-        ("run_delay_max_ms", decided(stats.wait_max_ns).map(ms)),
+        ("run_delay_max_ms", (stats.switches > 0).then_some(stats.wait_max_ns).map(ms)),
     ];
     said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -12,11 +12,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use workahead_machine::process::Guard;
 use workahead_machine::scheduling::{self, Policy};
 use workahead_machine::{CpuSet, pin};
 use workahead_study::engine::Stop;
 
-use super::guard::Guard;
 use super::home::Home;
 use super::log::Log;
 use super::program::Product;
@@ -76,7 +76,7 @@ impl Process {
     ) -> Result<Process, Error> {
         let (log, child) = spawn(home, launch)?;
         let (name, fast) = (product.name, product.fast);
-        let guard = Guard::over(child.id(), fast);
+        let guard = Guard::over(Pid::from_child(&child), fast);
         let process = Process { child, log, name, fast, ended: None, guard };
         home.remember_process(process.pid())?;
         Ok(process)

@@ -8,7 +8,8 @@
 
 use ring::digest::{Algorithm, SHA256, SHA384, SHA512, digest};
 
-const SEQUENCE: u8 = 0x30;
+use crate::der::{SEQUENCE, element, next};
+
 const OBJECT: u8 = 0x06;
 const VERSION: u8 = 0xa0;
 
@@ -49,23 +50,6 @@ pub(super) fn key(certificate: &[u8]) -> Option<&[u8]> {
     }
     let (_, after) = element(rest, SEQUENCE)?;
     Some(&rest[..rest.len() - after.len()])
-}
-
-/// The content of the first element, which has to be of this tag, and what follows it.
-fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    next(bytes).filter(|_| bytes.first() == Some(&tag))
-}
-
-fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&length, rest) = bytes.get(1..)?.split_first()?;
-    if length < 0x80 {
-        return rest.split_at_checked(length.into());
-    }
-    // A certificate's lengths have at most three bytes: TLS allows no longer ones.
-    let bytes = usize::from(length & 0x7f);
-    let (length, rest) = rest.split_at_checked(bytes).filter(|_| (1..=3).contains(&bytes))?;
-    let length = length.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
-    rest.split_at_checked(length)
 }
 
 /// The same without a version, which means the first one; its signature is wrong then.

@@ -64,6 +64,7 @@ fn duckdb_touches_no_file_but_its_own() {
         "from query\u{2060}\u{feff}\"\"('select 1')".to_owned(),
         "from json_execute_serialized_sql/**/('{}')".to_owned(),
         "select any_value(a) EXPORT_STATE from (select 'x' as a)".to_owned(),
+        "select variant_bytes_to_variant('x'::blob)::varchar".to_owned(),
         "select finalize (x) from (select 'x'::blob as x)".to_owned(),
         "from read_duckdb('current.duckdb', table_name = 't')".to_owned(),
         "select * from glob ('*')".to_owned(),

@@ -14,6 +14,8 @@ use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use workahead_workloads::session::SessionError;
 
+use crate::der::{SEQUENCE, element};
+
 /// Enough for 16,384 bits, OpenSSL's limit.
 const PEM_BYTES_MAX: usize = 4 << 10;
 /// OpenSSL's limit too, for long keys: the time grows with it.
@@ -21,7 +23,6 @@ const EXPONENT_BITS_MAX: u64 = 64;
 /// What the padding takes of the modulus: two hashes by SHA-1, and two bytes.
 const PADDING_BYTES: usize = 2 * 20 + 2;
 
-const SEQUENCE: u8 = 0x30;
 const BITS: u8 = 0x03;
 const INTEGER: u8 = 0x02;
 
@@ -48,18 +49,6 @@ fn read(der: &[u8]) -> Option<PublicKey> {
     let (exponent, _) = element(rest, INTEGER)?;
     let [modulus, exponent] = [modulus, exponent].map(BigUint::from_bytes_be);
     (exponent.bits() <= EXPONENT_BITS_MAX).then(|| PublicKey::new(modulus, exponent))
-}
-
-/// The content of the first element, which has to be of this tag, and what follows it.
-fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = match bytes.strip_prefix(&[tag])? {
-        [length @ 0..=0x7f, rest @ ..] => (u16::from(*length), rest),
-        [0x81, length, rest @ ..] => (u16::from(*length), rest),
-        [0x82, high, low, rest @ ..] => (u16::from_be_bytes([*high, *low]), rest),
-        // Longer than what is read.
-        _ => return None,
-    };
-    rest.split_at_checked(length.into())
 }
 
 fn refused(what: &str) -> SessionError {
