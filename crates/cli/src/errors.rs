@@ -76,7 +76,7 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
 /// An error quotes what it is about; of a very long text, its beginning and its end.
 fn one_line(text: &str) -> String {
     const LENGTH_MAX: usize = 2_000;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = output::one_line(text);
     let length = line.chars().count();
     let line = match length.checked_sub(LENGTH_MAX) {
         None | Some(0) => line,

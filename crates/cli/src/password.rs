@@ -32,7 +32,7 @@ pub(crate) fn leave_process_list() -> anyhow::Result<()> {
 }
 
 /// The commands that connect to a server by its URL.
-const COMMANDS: [&str; 3] = ["study", "advise", "capacity"];
+const COMMANDS: [&str; 4] = ["study", "advise", "capacity", "capture"];
 
 /// The arguments without the password of a URL after `--attach`, and that password.
 fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {

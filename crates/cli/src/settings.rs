@@ -5,6 +5,8 @@ use std::io::Write;
 use workahead_machine::Sysroot;
 use workahead_machine::control::{self, Restored};
 
+use crate::output::escaped;
+
 /// Restores them, and reports on standard error; usually there are none.
 pub(crate) fn recover() {
     report(&control::recover(&Sysroot::live()));
@@ -18,9 +20,10 @@ pub(crate) fn restore_before_exit() {
 fn report(restored: &[Restored]) {
     for Restored { path, value, trouble } in restored {
         // Standard error may be closed; the settings matter more.
-        let _ = match trouble {
-            None => writeln!(std::io::stderr(), "restored {path} to {value}"),
-            Some(trouble) => writeln!(std::io::stderr(), "{path} is {value}: {trouble}"),
+        let line = match trouble {
+            None => format!("restored {path} to {value}"),
+            Some(trouble) => format!("{path} is {value}: {trouble}"),
         };
+        let _ = writeln!(std::io::stderr(), "{}", escaped(&line));
     }
 }

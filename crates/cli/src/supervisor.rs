@@ -15,6 +15,7 @@
 mod confinement;
 mod started;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -23,11 +24,13 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+use workahead_engines::attach::password::VARIABLE as PASSWORD;
 use workahead_machine::control::smt::SmtAxis;
 use workahead_machine::limits::Store;
 use workahead_machine::links;
-use workahead_machine::process::inherited;
+use workahead_machine::process::{Guard, inherited};
 use workahead_study::cell::Cell;
 use workahead_study::engine::Stop;
 use workahead_study::setting::Setting;
@@ -68,6 +71,8 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
     let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
     let mut run = Command::new(program)
         .args(std::env::args_os().skip(1))
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| is_for_a_run(name)))
         .env(VARIABLE, std::process::id().to_string())
         .env("TMPDIR", std::path::absolute(temporary(&data.directory().join(engine)))?)
         .process_group(0)
@@ -75,7 +80,16 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
         .spawn()
         .context("can't start a process for the run")?;
     RUN.store(run.id().cast_signed(), Ordering::SeqCst);
+    let group = Pid::from_child(&run);
+    // What the run starts doesn't end with this process as it does itself.
+    let mut guard = Guard::over_group(group, Signal::KILL);
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(rustix::process::waitid(WaitId::Pid(group), ended), Err(Errno::INTR)) {}
+    // At once, as none of them may leave the group: those that fork can't be caught one by one.
+    // Until it is waited for, the group's number is nobody else's.
+    let _ = rustix::process::kill_process_group(group, Signal::KILL);
     let status = run.wait();
+    guard.dismiss();
     RUN.store(0, Ordering::SeqCst);
     end_what_is_left();
     status_of(status.context("can't wait for the run")?).map(Some)
@@ -87,14 +101,47 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
 /// # Errors
 /// As [`supervised`]; and when it is another study.
 pub(crate) fn resumed(spec: &Spec, data: &DataArguments) -> anyhow::Result<Option<ExitCode>> {
-    if workahead_engines::works_in_this_process(&spec.engine) && !started::is_known(spec, data) {
-        bail!(
-            "the study of this result is not one that was begun here with {}: run it anew, or \
-             give the --data-dir that it was run with",
-            data.directory().display()
-        )
+    if workahead_engines::works_in_this_process(&spec.engine) {
+        known(spec, data)?;
     }
     supervised(spec, data)
+}
+
+fn known(spec: &Spec, data: &DataArguments) -> anyhow::Result<()> {
+    if started::is_known(spec, data) {
+        return Ok(());
+    }
+    bail!(
+        "the study of this result is not one that was begun here with {}: run it anew, or give the \
+         --data-dir that it was run with",
+        data.directory().display()
+    )
+}
+
+/// Whether a run has a variable of the environment. Passwords and keys of other programs would end
+/// up in its results, if a statement got at them.
+fn is_for_a_run(name: &OsStr) -> bool {
+    const NAMES: [&str; 16] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TERM",
+        "COLORTERM",
+        "COLUMNS",
+        "LINES",
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "LD_LIBRARY_PATH",
+        "RUST_BACKTRACE",
+        "VALGRIND_LIB",
+    ];
+    const BEGINNINGS: [&str; 3] = ["LC_", "XDG_", "WORKAHEAD_"];
+    let Some(name) = name.to_str().filter(|name| *name != PASSWORD) else { return false };
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Ends the programs that the run leaves: they are children of this process now.
@@ -131,6 +178,8 @@ pub(crate) fn begin(
         return Ok((begin()?, stop));
     }
     let session = begin()?;
+    // A run that something is left of may have written another since it was looked at.
+    known(&session.spec, data)?;
     let home = workahead_engines::private_directory(engine, &data.directory())?;
     let temporary = temporary(&home);
     // An earlier run may have left anything there.
@@ -143,14 +192,15 @@ pub(crate) fn begin(
     let limits = limits.filter(|limits| links::make_directory(limits).is_ok());
     let written = [Some(home), Some(session.dir.clone()), limits];
     // A worker process is this program, and loads the library again.
-    let worker =
-        std::env::current_exe().into_iter().chain(workahead_engines::library_directories());
+    let worker = std::env::current_exe().into_iter().chain(workahead_engines::library_files());
     let mut places = Places {
         read: read.iter().cloned().chain(worker).collect(),
         written: written.into_iter().flatten().collect(),
         counts: !session.plan.collection.is_nothing(),
         starts_programs: session.plan.instrumented.is_some(),
         loads_bpf: false,
+        files: Vec::new(),
+        believed: vec![data.directory().join(started::DIRECTORY)],
     };
     session.plan.cells.iter().for_each(|cell| places.add(cell));
     confinement::confine(&places)?;
@@ -167,7 +217,9 @@ impl Places {
     fn add(&mut self, cell: &Cell) {
         let text = |key| cell.get(key).and_then(Setting::as_text);
         let files = ["file", "set_up"].into_iter().filter_map(text).map(PathBuf::from);
-        self.read.extend(files.filter(|file| file.is_file()));
+        let files: Vec<PathBuf> = files.collect();
+        self.read.extend(files.iter().filter(|file| file.is_file()).cloned());
+        self.files.extend(files);
         if text("smt") == Some(SmtAxis::OffHotplug.name()) {
             // The journal's own, which only root can make.
             let _ = fs::DirBuilder::new().mode(0o755).create("/run/workahead");

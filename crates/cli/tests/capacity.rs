@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use process::{Place, interrupt, server_directory, text, wait_until};
+use process::{Place, interrupt, server_directory, text, url, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
-use workahead_engines::address::{Address, Place as At};
 use workahead_engines::attach::Target;
 use workahead_engines::connector::Connector;
 use workahead_engines::server::Options;
@@ -39,13 +38,6 @@ fn start_postgres() -> (postgres::Server, TempDir) {
     }
     owner.run("GRANT pg_read_all_stats TO ada").unwrap();
     (server, directory)
-}
-
-/// The URL of a user on a server's socket.
-fn url(scheme: &str, user: &str, address: &Address) -> String {
-    let At::Socket(path) = &address.place else { panic!("private servers have a socket") };
-    let parameter = if scheme == "postgres" { "host" } else { "socket" };
-    format!("{scheme}://{user}@/{}?{parameter}={}", address.database, path.display())
 }
 
 /// Clients that query and pause, more and less in turn, until they are dropped or the server goes.
@@ -148,6 +140,7 @@ fn a_postgres_at_work_has_head_room() {
     assert_eq!(serde_json::from_str::<Value>(&kept).unwrap(), facts);
     if let Some(sentence) = facts["answer"]["sentence"].as_str() {
         let page = fs::read_to_string(place.path("out/report.html")).unwrap();
+        let page = page.replace("&#x2f;", "/");
         assert!(page.contains(&format!("<p class=\"answer\">{sentence}</p>")), "{sentence}");
         assert!(!page.contains("<script"), "{sentence}");
     }

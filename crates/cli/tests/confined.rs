@@ -5,11 +5,12 @@
 
 mod process;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use process::{Place, text};
+use process::{Place, signal, text, wait_until};
 
 const RUN: [&str; 6] = ["study", "run", "s.toml", "--no-limits", "--data-dir", "data"];
 
@@ -38,22 +39,36 @@ fn hostile(directory: &Path) -> PathBuf {
     library
 }
 
-/// Runs a statement a number of times.
-fn run(place: &Place, times: usize, method: &str, environment: &[(&str, &Path)]) {
-    let study = format!(
+const COUNTED: &str = "instrumented = { tool = 'callgrind', caches = 'pentium-4-ht-2m-l1d-16k' }\n";
+
+/// A statement, a number of times.
+fn study(times: usize, method: &str) -> String {
+    format!(
         "title = 't'\nquestion = 'q'\nengine = 'duckdb'\nseed = 1\n[workload]\nworkload = 'sql'\n\
          sql = 'select 1'\nqueries = 1\n[method]\nrepetitions = {times}\nwarmup = 0\n{method}"
-    );
-    fs::write(place.path("s.toml"), study).unwrap();
+    )
+}
+
+/// Runs it.
+fn run(place: &Place, times: usize, method: &str, environment: &[(&str, &Path)]) {
+    fs::write(place.path("s.toml"), study(times, method)).unwrap();
     let run = place
         .command(&[&RUN[..], &["--out", "out"]].concat())
         .envs(environment.iter().copied())
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", text(&run.stderr));
+    assert!(!text(&run.stderr).contains("your rights"), "{}", text(&run.stderr));
     let log = fs::read_to_string(place.path("out/observations.jsonl")).unwrap();
     assert_eq!(log.lines().count(), times);
     assert!(place.path("out/report.html").exists());
+}
+
+/// What the hostile library wrote down, if it has been loaded.
+fn tried(place: &Place) -> Option<String> {
+    let all = fs::read_dir(place.path("data/duckdb")).ok()?.map(|entry| entry.unwrap().path());
+    let mut all = all.filter(|path| path.extension().is_some_and(|name| name == "tried"));
+    fs::read_to_string(all.next()?).ok()
 }
 
 #[test]
@@ -68,11 +83,12 @@ fn a_database_that_does_its_worst_reaches_nothing_and_the_run_goes_on() {
     let next = cache.join("workahead/duckdb/1/libduckdb.so");
     fs::create_dir_all(next.parent().unwrap()).unwrap();
     fs::write(&next, "precious").unwrap();
-    let environment: [(&str, &Path); 4] = [
+    let environment: [(&str, &Path); 5] = [
+        ("SECRET", &victim),
         ("WORKAHEAD_DUCKDB", &library),
         ("XDG_CACHE_HOME", &cache),
-        ("LIBRARY", &next),
-        ("VICTIM", &victim),
+        ("WORKAHEAD_LIBRARY", &next),
+        ("WORKAHEAD_VICTIM", &victim),
     ];
     run(&place, 2, "", &environment);
     assert_eq!(fs::read_to_string(&next).unwrap(), "precious");
@@ -80,22 +96,35 @@ fn a_database_that_does_its_worst_reaches_nothing_and_the_run_goes_on() {
 
     assert_eq!(process::names(&place.path("mine")), ["victim"]);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    let tried = fs::read_dir(place.path("data/duckdb")).unwrap();
-    let tried = tried.map(|entry| entry.unwrap().path());
-    let tried = tried.filter(|path| path.extension().is_some_and(|name| name == "tried"));
-    let [tried] = tried.collect::<Vec<_>>().try_into().unwrap();
-    let tried = fs::read_to_string(tried).unwrap();
+    let tried = tried(&place).unwrap();
     assert!(tried.ends_with("have a program do it: EACCES\n"), "{tried}");
     for line in tried.lines() {
         let how = line.rsplit(": ").next().unwrap();
-        assert!(["EACCES", "EPERM", "EXDEV"].contains(&how), "{tried}");
+        assert!(["EACCES", "EPERM", "EXDEV", "ENOSYS"].contains(&how), "{tried}");
     }
 }
 
 #[test]
 fn what_a_run_starts_finds_its_program_and_library() {
-    let counted = "instrumented = { tool = 'callgrind', caches = 'pentium-4-ht-2m-l1d-16k' }\n";
-    run(&Place::new(), 1, counted, &[]);
+    run(&Place::new(), 1, COUNTED, &[]);
+}
+
+#[test]
+fn what_a_run_starts_ends_with_a_command_that_is_killed() {
+    let (place, libraries) = (Place::new(), tempfile::tempdir().unwrap());
+    let library = hostile(libraries.path());
+    fs::write(place.path("s.toml"), study(1, COUNTED)).unwrap();
+    let mut command = place.command(&[&RUN[..], &["--out", "out"]].concat());
+    command.env("WORKAHEAD_DUCKDB", library).env("WORKAHEAD_STAYS", "1");
+    command.env("WORKAHEAD_VICTIM", place.path("none"));
+    let mut command = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let stays = || -> Option<i32> { tried(&place)?.trim().parse().ok() };
+    wait_until("the program that stays", || stays().is_some());
+    let stays = Path::new("/proc").join(stays().unwrap().to_string());
+    assert!(stays.exists());
+    signal(&command, "KILL");
+    command.wait().unwrap();
+    wait_until("its end", || !stays.exists());
 }
 
 /// A study of one statement, in a place of its own.
@@ -144,4 +173,8 @@ fn whatever_the_umask_is_a_run_has_its_files() {
     let run = Command::new("sh").args(["-c", &script]).current_dir(place.directory.path()).output();
     let run = run.unwrap();
     assert!(run.status.success(), "{}", text(&run.stderr));
+    // What it writes anew keeps its mode, as far as the run can give it.
+    fs::set_permissions(place.path("out/run.json"), Permissions::from_mode(0o666)).unwrap();
+    let resumed = place.run(&["study", "resume", "out", "--no-limits", "--data-dir", "data"]);
+    assert!(resumed.status.success(), "{}", text(&resumed.stderr));
 }

@@ -15,6 +15,9 @@ fn wrong_words_are_wrong_use() {
         assert!(said.contains(named), "{said}");
     }
     place.fails(&["scheduler", "test", "bonus"], 2);
+    let said = place.fails(&["scheduler", "run", "max-delay=soon"], 2);
+    assert!(said.contains("20ms"), "{said}");
+    place.fails(&["scheduler", "run", "--metrics", "9100"], 2);
     let said = place.fails(&["scheduler", "tune", "--delay-max", "soon"], 2);
     assert!(said.contains("50ms"), "{said}");
 }

@@ -2,11 +2,13 @@
 
 mod advise;
 mod capacity;
+mod capture;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(not(feature = "cluster"))]
 #[path = "cluster_absent.rs"]
 mod cluster;
+mod compare;
 mod completions;
 mod counters;
 mod data;
@@ -53,6 +55,10 @@ pub(crate) enum Command {
     Advise(advise::Args),
     /// Say how much of what a live server can do is used, from what it does for others
     Capacity(capacity::Args),
+    /// Keep what a live server and its machine do for some minutes, to compare it later
+    Capture(capture::Args),
+    /// Compare two captures or two results: what differs, and by which causes
+    Compare(compare::Args),
     /// Run a paper's experiments: its figure, the figure here, and a verdict
     Reproduce(reproduce::Args),
     /// Run a workload on a modelled machine
@@ -79,6 +85,8 @@ impl Command {
             Self::Study(args) => study::run(args),
             Self::Advise(args) => advise::run(args),
             Self::Capacity(args) => capacity::run(args),
+            Self::Capture(args) => capture::run(args),
+            Self::Compare(args) => compare::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Simulate(args) => simulate::run(args),
             Self::Scheduler(args) => scheduler::run(args),

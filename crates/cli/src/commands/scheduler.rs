@@ -2,13 +2,16 @@
 
 mod test;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use workahead_policy::{Tunables, Tuner};
-use workahead_scheduler::{Error, Event, Objective, Remote, Settings, WORDS, changed};
+use workahead_scheduler::{
+    Error, Event, Metrics, Objective, Remote, Service, Settings, WORDS, changed, notify,
+};
 
 use crate::errors::WrongUse;
 use crate::{interrupt, output};
@@ -26,9 +29,11 @@ const EXAMPLE: &str = "Example:\n  workahead scheduler run bonus=0.5slice roles=
 enum Action {
     /// Attach the scheduler and print a line each second; Ctrl-C or `stop` detaches it
     #[command(after_help = EXAMPLE)]
-    Run(Words),
+    Run(RunArgs),
     /// Change settings of the running scheduler
     Set(SetArgs),
+    /// Make processes, and those that they start from now on, one aggregation group for any key
+    Tag(TagArgs),
     /// Show statistics since it was attached
     Stats {
         /// Print JSON for programs
@@ -42,11 +47,14 @@ enum Action {
     /// Try it on this machine for half a minute with its own load, compare switches with and
     /// without it, and detach
     Test(test::Args),
-    /// The load of `test`: threads on each CPU that spin and yield
+    /// The load of `test`: threads on each CPU that spin and yield, or answer requests
     #[command(hide = true)]
     Load {
         /// Threads on each CPU
         threads: usize,
+        /// They sleep until a request comes
+        #[arg(long)]
+        requests: bool,
         /// Duration
         #[arg(value_parser = time)]
         time: Duration,
@@ -62,12 +70,42 @@ struct Words {
 }
 
 #[derive(Debug, clap::Args)]
+struct RunArgs {
+    #[command(flatten)]
+    words: Words,
+    /// Offer what is counted to Prometheus, at http://ADDRESS/metrics
+    #[arg(long, value_name = "IP:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Don't print a line each second
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
 struct SetArgs {
     #[command(flatten)]
     words: Words,
-    /// Set the bonus of this cgroup only: its directory in cgroup2
-    #[arg(long, value_name = "DIR")]
+    /// Set the bonus of this cgroup only: its directory in cgroup2. Without a bonus, it has that of
+    /// all again
+    #[arg(long, value_name = "DIR", conflicts_with = "tag")]
     cgroup: Option<PathBuf>,
+    /// Set the bonus of the processes with this tag only
+    #[arg(long, value_name = "NAME")]
+    tag: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  workahead scheduler tag database $(pidof -s mariadbd)")]
+struct TagArgs {
+    /// Name of the group
+    #[arg(required_unless_present = "remove")]
+    name: Option<String>,
+    /// Processes
+    #[arg(value_name = "PID", required_unless_present = "remove")]
+    pids: Vec<u32>,
+    /// Take the tags of these processes
+    #[arg(long, value_name = "PID", num_args = 1.., conflicts_with_all = ["name", "pids"])]
+    remove: Vec<u32>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,13 +130,14 @@ fn time(text: &str) -> Result<Duration, Error> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::Run(words) => attach(&words),
+        Action::Run(args) => attach(&args),
         Action::Set(args) => set(&args),
+        Action::Tag(args) => tag(&args),
         Action::Stats { json } => stats(json),
         Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
         Action::Tune(args) => tune(&args),
         Action::Test(args) => test::run(&args),
-        Action::Load { threads, time } => load(threads, time),
+        Action::Load { threads, requests, time } => load(threads, requests, time),
     }
     .map(|()| ExitCode::SUCCESS)
     .map_err(|error| match error.downcast_ref::<Error>() {
@@ -113,32 +152,77 @@ impl Words {
     }
 }
 
-fn attach(words: &Words) -> anyhow::Result<()> {
-    let (settings, roles) = changed(Settings::default(), words.each())?;
+fn attach(args: &RunArgs) -> anyhow::Result<()> {
+    let (settings, roles) = changed(Settings::default(), args.words.each())?;
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    if let Some((_, address)) = &metrics {
+        output::text(&format!("metrics at http://{address}/metrics"))?;
+    }
+    let metrics = metrics.map(|(metrics, _)| metrics);
     let leave = interrupt::listen()?;
-    workahead_scheduler::run(&settings, roles.as_ref(), leave, |event| match event {
-        Event::Attached => output::text("attached"),
-        Event::Counted(stats) => output::text(&stats.to_string()),
-        Event::Detached(ended) => output::text(&format!("detached: {}", ended.reason)),
-    })
+    let is_attached = |attached| {
+        if let Some(metrics) = &metrics {
+            metrics.set_attached(attached);
+        }
+    };
+    let over = workahead_scheduler::run(&settings, roles.as_ref(), leave, |event| match event {
+        Event::Attached(losses) => {
+            is_attached(true);
+            notify("READY=1\nSTATUS=attached")?;
+            losses.iter().try_for_each(|loss| output::text(&format!("without: {loss}")))?;
+            output::text("attached")
+        }
+        Event::Counted(last, all) => {
+            if let Some(metrics) = &metrics {
+                metrics.set_stats(all);
+            }
+            notify("WATCHDOG=1")?;
+            if args.quiet { Ok(()) } else { output::text(&last.to_string()) }
+        }
+        Event::Detached(ended) => {
+            is_attached(false);
+            notify(&format!("STATUS=detached: {}", ended.reason))?;
+            output::text(&format!("detached: {}", ended.reason))
+        }
+    });
+    is_attached(false);
+    over
 }
 
 fn set(args: &SetArgs) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let remote = Remote::find()?;
     let (settings, roles) = changed(remote.settings()?, args.words.each())?;
-    if let Some(folder) = &args.cgroup {
-        let cgroup = std::fs::metadata(folder)
-            .with_context(|| format!("can't read the cgroup {}", folder.display()))?;
+    let service = match &args.cgroup {
+        Some(folder) => {
+            let data = std::fs::metadata(folder)
+                .with_context(|| format!("can't read the cgroup {}", folder.display()))?;
+            Some(Service::Cgroup(data.ino()))
+        }
+        None => args.tag.as_deref().map(Service::Tag),
+    };
+    if let Some(service) = service {
         if args.words.words.iter().any(|word| !word.starts_with("bonus=")) {
-            return Err(WrongUse::error("only `bonus` can be set for a cgroup"));
+            return Err(WrongUse::error("only `bonus` can be set for a service"));
         }
         let own = (!args.words.words.is_empty()).then(|| settings.bonus_ns());
-        return Ok(remote.set_cgroup_bonus(cgroup.ino(), own)?);
+        return Ok(remote.set_bonus_of(service, own)?);
     }
     remote.set(&settings)?;
     if let Some(roles) = roles {
         remote.set_roles(&roles)?;
+    }
+    Ok(())
+}
+
+fn tag(args: &TagArgs) -> anyhow::Result<()> {
+    let remote = Remote::find()?;
+    for pid in args.pids.iter().chain(&args.remove) {
+        anyhow::ensure!(
+            std::path::Path::new(&format!("/proc/{pid}")).exists(),
+            "there is no process {pid}"
+        );
+        remote.set_tag(*pid, args.name.as_deref())?;
     }
     Ok(())
 }
@@ -148,8 +232,11 @@ fn stats(json: bool) -> anyhow::Result<()> {
     if json { output::json(&stats.figures()) } else { output::text(&stats.to_string()) }
 }
 
-fn load(threads: usize, time: Duration) -> anyhow::Result<()> {
-    workahead_scheduler::group_load(threads, time, 1)?;
+fn load(threads: usize, requests: bool, time: Duration) -> anyhow::Result<()> {
+    match requests {
+        true => workahead_scheduler::request_load(threads, time)?,
+        false => workahead_scheduler::group_load(threads, time, 1)?,
+    };
     Ok(())
 }
 

@@ -9,7 +9,7 @@
 //! ```
 
 pub(crate) mod arguments;
-mod compare;
+pub(crate) mod compare;
 pub(crate) mod duration;
 pub(crate) mod finish;
 pub(crate) mod limits;

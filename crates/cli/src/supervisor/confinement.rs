@@ -4,20 +4,23 @@
 //! ```text
 //! Landlock       files of the system are read, those of the run written; no TCP, and no signals or
 //!                abstract sockets to others (Linux 5.13; 6.7 and 6.12 for the last two)
-//! seccomp        no sockets or shared memory, no permissions of files, no limits and priorities of
-//!                others, no programs of its own, and none of the calls by which root rules a
-//!                machine, or a program takes a terminal
+//! seccomp        the calls of memory, files, threads and clocks only (`calls`): no sockets or
+//!                shared memory, no permissions of files, no limits and priorities of others, no
+//!                programs of its own, nothing by which root rules a machine or a program takes a
+//!                terminal
 //! capabilities   of root's none but those that measuring takes
 //! ```
 //!
 //! They hold for all threads and programs that this process starts from then on, and nothing takes
 //! them back.
 
+mod calls;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
     Scope, path_beneath_rules,
@@ -50,6 +53,8 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Where a run reads and writes, beside the system.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
+    /// Files that the study names.
+    pub(crate) files: Vec<PathBuf>,
     /// Files and directories that are read.
     pub(crate) read: Vec<PathBuf>,
     /// Files and directories that are written to.
@@ -60,6 +65,8 @@ pub(crate) struct Places {
     pub(crate) starts_programs: bool,
     /// The run is about the scheduler, whose programs go to the kernel.
     pub(crate) loads_bpf: bool,
+    /// What later commands believe.
+    pub(crate) believed: Vec<PathBuf>,
 }
 
 /// Confines this process, which has no other threads yet. Standard error says what the kernel
@@ -79,7 +86,8 @@ pub(crate) fn confine(places: &Places) -> anyhow::Result<()> {
     if places.loads_bpf {
         say(&anyhow::anyhow!("the study is about the scheduler, and loads programs as root"));
     }
-    for step in [keep_to, disable, give_up_rights] {
+    // The last step leaves none of the calls that the others take.
+    for step in [keep_to, give_up_rights, disable] {
         if let Err(missing) = step(places) {
             say(&missing);
         }
@@ -88,24 +96,49 @@ pub(crate) fn confine(places: &Places) -> anyhow::Result<()> {
 }
 
 impl Places {
-    /// Refuses to have what is run later, unconfined, among what is written.
+    /// Refuses to have what is run or believed later, unconfined, among what is written, and files
+    /// that the study reads; also where they aren't there yet.
     fn check(&self) -> anyhow::Result<()> {
         let program = std::env::current_exe().ok();
         let program = program.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let whole = |path: &PathBuf| path.canonicalize().ok();
-        let run_later = workahead_engines::library_directories().into_iter().chain(program);
-        let run_later: Vec<PathBuf> = run_later.filter_map(|path| whole(&path)).collect();
+        let later = workahead_engines::library_directories().into_iter().chain(program);
+        let later = later.chain(self.believed.iter().cloned());
+        let later: Vec<PathBuf> = later.map(|path| whole(&path)).collect();
         for written in &self.written {
-            let Some(place) = whole(written) else { continue };
+            let place = whole(written);
             ensure!(
-                !run_later.iter().any(|path| path.starts_with(&place)),
-                "{} has programs or DuckDB's library in it, which a statement could replace: \
-                 choose another directory",
+                !later.iter().any(|path| path.starts_with(&place)),
+                "{} has programs or DuckDB's library in it, or studies that were begun, which a \
+                 statement could replace: choose another directory",
                 written.display()
             );
+            // As it is written, too: what it leads to can be changed there.
+            let names = |path: &PathBuf| [std::path::absolute(path).ok(), Some(whole(path))];
+            let is_in = |path: &&PathBuf| {
+                names(path).into_iter().flatten().any(|path| path.starts_with(&place))
+            };
+            if let Some(read) = self.files.iter().find(is_in) {
+                bail!(
+                    "the study reads {}, which a statement could replace there: choose another \
+                     place for it",
+                    read.display()
+                );
+            }
         }
         Ok(())
     }
+}
+
+/// A path without links, as far as it is there.
+fn whole(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for there in path.ancestors() {
+        if let Ok(whole) = there.canonicalize() {
+            let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+            return if rest.as_os_str().is_empty() { whole } else { whole.join(rest) };
+        }
+    }
+    path
 }
 
 fn say(missing: &anyhow::Error) {
@@ -135,6 +168,10 @@ fn keep_to(places: &Places) -> anyhow::Result<()> {
         .add_rules(path_beneath_rules(DEVICES, devices))?;
     let status = ruleset.restrict_self()?.ruleset;
     ensure!(status != RulesetStatus::NotEnforced, "this kernel has no Landlock (Linux 5.13)");
+    ensure!(
+        status == RulesetStatus::FullyEnforced,
+        "this kernel's Landlock is older than Linux 6.12's, which keeps signals and more"
+    );
     Ok(())
 }
 
@@ -154,224 +191,131 @@ fn give_up_rights(places: &Places) -> anyhow::Result<()> {
     rustix::thread::set_capabilities(None, sets).context("capabilities can't be given up")
 }
 
-/// Calls that no run needs, and that Landlock lets through.
-const DISABLED: &[libc::c_long] = &[
-    // Others.
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semctl,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    // Who may use a file, and what it says of itself.
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_fchmodat,
-    FCHMODAT2,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-    libc::SYS_utimensat,
-    libc::SYS_umask,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_fanotify_init,
-    // Calls that the kernel makes for this process, which a filter doesn't see.
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    // The machine.
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_quotactl,
-    libc::SYS_chroot,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_syslog,
-    libc::SYS_userfaultfd,
-];
+/// Flags of `clone` that make name spaces: of users, mounts, processes, networks, names, IPC and
+/// control groups. With one comes root's power over what is in it.
+const NAME_SPACES: libc::c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWCGROUP;
 
-/// Calls that are for this process only, and which argument says so by a zero.
-const OF_A_PROCESS: &[(libc::c_long, u8)] = &[
-    (libc::SYS_prlimit64, 0),
-    (libc::SYS_sched_setaffinity, 0),
-    (libc::SYS_sched_setscheduler, 0),
-    (libc::SYS_sched_setparam, 0),
-    (libc::SYS_sched_setattr, 0),
-];
+/// Of `ioprio_set`, which the `libc` crate hasn't.
+const IOPRIO_WHO_PROCESS: u64 = 1;
+/// The kind of the requests of counters, `_IO('$', …)`.
+const PERF_REQUESTS: u64 = 0x2400;
 
-/// Flags of `clone` that make name spaces: of users, mounts, processes, networks, names, IPC,
-/// control groups, time.
-const NAME_SPACES: [u64; 8] = [
-    0x1000_0000,
-    0x0002_0000,
-    0x2000_0000,
-    0x4000_0000,
-    0x0400_0000,
-    0x0800_0000,
-    0x0200_0000,
-    0x80,
-];
+/// Modes by which a file that root makes or reads would be somebody's tool.
+const TOOLS: libc::mode_t = libc::S_ISUID | libc::S_ISGID;
 
-/// Requests that take or change a terminal, or a file's flags.
-const TAKING: &[u64] = &[
-    libc::TIOCSTI,
-    libc::TIOCLINUX,
-    libc::TIOCSPGRP,
-    libc::TIOCSCTTY,
-    libc::TIOCNOTTY,
-    libc::TIOCSWINSZ,
-    libc::TIOCEXCL,
-    libc::TCSETS,
-    libc::TCSETSW,
-    libc::TCSETSF,
-    libc::TCSETA,
-    libc::TCSETAW,
-    libc::TCSETAF,
-    // The line discipline, and terminals of any speed.
-    0x5423,
-    0x402c_542b,
-    0x402c_542c,
-    0x402c_542d,
-    // FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY.
-    0x4008_6602,
-    0x401c_5820,
-    0x4080_6685,
-];
-
-/// Newer than the `libc` crate; the same number on all machines.
-const FCHMODAT2: libc::c_long = 452;
-const SETXATTRAT: libc::c_long = 463;
-const REMOVEXATTRAT: libc::c_long = 466;
-
-/// What x86-64 has beside them, from before there were calls that take a directory.
-#[cfg(target_arch = "x86_64")]
-const OLDER: &[libc::c_long] = &[
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_chmod,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
-    libc::SYS_ioperm,
-    libc::SYS_iopl,
-    X32_KEXEC_LOAD,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[libc::c_long] = &[];
-
-#[cfg(target_arch = "x86_64")]
-const FORKS: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
-#[cfg(not(target_arch = "x86_64"))]
-const FORKS: &[libc::c_long] = &[];
-
-/// Of the x32 ABI, whose calls have this bit, and some of them numbers of their own.
-#[cfg(target_arch = "x86_64")]
-const X32: libc::c_long = 0x4000_0000;
-#[cfg(target_arch = "x86_64")]
-const X32_KEXEC_LOAD: libc::c_long = 528;
-#[cfg(target_arch = "x86_64")]
-const X32_IOCTL: libc::c_long = 514;
-
-/// What else could be called: by seccomp.
+/// What is called beside them: by seccomp.
 fn disable(places: &Places) -> anyhow::Result<()> {
-    let why = "this kernel has no filters of system calls";
-    for filter in [filter(places)?, without_clone3()?] {
-        let filter: BpfProgram = filter.try_into()?;
-        seccompiler::apply_filter_all_threads(&filter).context(why)?;
-    }
-    Ok(())
+    let filter: BpfProgram = filter(places)?.try_into()?;
+    seccompiler::apply_filter_all_threads(&filter)
+        .context("this kernel has no filters of system calls")
 }
 
-/// What a thread or process is started with is behind a pointer there; the C library goes on with
-/// `clone`, as where the kernel is too old for it.
-fn without_clone3() -> Result<SeccompFilter, seccompiler::BackendError> {
-    let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    let (others, this) = (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
-    SeccompFilter::new(rules, others, this, std::env::consts::ARCH.try_into()?)
+type Rule = Result<SeccompRule, seccompiler::BackendError>;
+type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+
+/// About one argument, of which a call reads the lower half.
+fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn equal(argument: u8, value: u64) -> Condition {
+    when(argument, SeccompCmpOp::Eq, value)
+}
+
+/// None of the bits is set.
+fn without(argument: u8, bits: u32) -> Condition {
+    when(argument, SeccompCmpOp::MaskedEq(bits.into()), 0)
+}
+
+fn all<const N: usize>(conditions: [Condition; N]) -> Rule {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// Of a file that the run opened, named by this argument. Standard output may be somebody's log, or
+/// the shell's terminal: it is written to at its end, and neither cut nor set.
+fn own_file(argument: u8) -> Condition {
+    when(argument, SeccompCmpOp::Ge, 3)
+}
+
+/// The ways to open a file, given where the call has its flags, before its mode: no tool of its
+/// owner's, and none is emptied that isn't opened to be written to, which older Landlocks let pass.
+fn opens(flags: u8) -> Vec<Rule> {
+    let tool = || without(flags + 1, TOOLS);
+    let access = |access: libc::c_int| {
+        when(flags, SeccompCmpOp::MaskedEq(libc::O_ACCMODE as u64), access as u64)
+    };
+    vec![
+        all([tool(), without(flags, libc::O_TRUNC as u32)]),
+        all([tool(), access(libc::O_WRONLY)]),
+        all([tool(), access(libc::O_RDWR)]),
+    ]
 }
 
 fn filter(places: &Places) -> Result<SeccompFilter, seccompiler::BackendError> {
-    type Rule = Result<SeccompRule, seccompiler::BackendError>;
-    let one = |argument, operator, value| -> Rule {
-        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
-        SeccompRule::new(vec![condition])
-    };
-    let has = |argument, bit: u64| one(argument, SeccompCmpOp::MaskedEq(bit), bit);
     let mut rules: BTreeMap<libc::c_long, Vec<SeccompRule>> = BTreeMap::new();
-    rules.extend(DISABLED.iter().chain(OLDER).map(|call| (*call, Vec::new())));
-    if !places.loads_bpf {
+    let mut conditional = |call: libc::c_long, ways: Vec<Rule>| {
+        let ways: Result<Vec<SeccompRule>, _> = ways.into_iter().collect();
+        ways.map(|ways| rules.insert(call, ways))
+    };
+    for (call, argument) in calls::OF_A_PROCESS {
+        conditional(*call, vec![all([equal(*argument, 0)])])?;
+    }
+    let this = std::process::id().into();
+    conditional(libc::SYS_kill, vec![all([equal(0, this)])])?;
+    conditional(libc::SYS_tgkill, vec![all([equal(0, this)])])?;
+    // Of a process, not of a group or user.
+    let own = |kind| vec![all([equal(0, kind), equal(1, 0)])];
+    conditional(libc::SYS_setpriority, own(libc::PRIO_PROCESS as u64))?;
+    conditional(libc::SYS_ioprio_set, own(IOPRIO_WHO_PROCESS))?;
+    // A thread; a process of its own would outlive the run.
+    let thread = libc::CLONE_THREAD as u64;
+    let threads = SeccompCmpOp::MaskedEq(thread | NAME_SPACES as u64);
+    conditional(libc::SYS_clone, vec![all([when(0, threads, thread)])])?;
+    // A pair of datagram sockets could send to others.
+    let stream = when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_STREAM as u64);
+    let pair = all([equal(0, libc::AF_UNIX as u64), stream]);
+    conditional(libc::SYS_socketpair, vec![pair])?;
+    conditional(libc::SYS_openat, opens(2))?;
+    #[cfg(target_arch = "x86_64")]
+    conditional(libc::SYS_open, opens(1))?;
+    let anonymous = libc::MAP_ANONYMOUS as u64;
+    let without_file = when(3, SeccompCmpOp::MaskedEq(anonymous), anonymous);
+    conditional(libc::SYS_mmap, vec![all([own_file(4)]), all([without_file])])?;
+    for (call, argument) in calls::OF_OWN_FILES {
+        conditional(*call, vec![all([own_file(*argument)])])?;
+    }
+    let commands = calls::FCNTL.iter().map(|one| all([equal(1, *one as u64)]));
+    let of_own_files = calls::FCNTL_OF_OWN_FILES.iter();
+    let of_own_files = of_own_files.map(|one| all([own_file(0), equal(1, *one as u64)]));
+    conditional(libc::SYS_fcntl, commands.chain(of_own_files).collect())?;
+    let options = calls::PRCTL.iter().map(|one| all([equal(0, *one as u64)]));
+    conditional(libc::SYS_prctl, options.collect())?;
+    let mut requests: Vec<Rule> = calls::IOCTL.iter().map(|one| all([equal(1, *one)])).collect();
+    let of_own_files = calls::IOCTL_OF_OWN_FILES.iter();
+    requests.extend(of_own_files.map(|one| all([own_file(0), equal(1, *one)])));
+    if places.counts {
+        requests.push(all([when(1, SeccompCmpOp::MaskedEq(0xff00), PERF_REQUESTS)]));
+    }
+    conditional(libc::SYS_ioctl, requests)?;
+    if places.starts_programs {
+        conditional(libc::SYS_clone, vec![all([without(0, NAME_SPACES as u32)])])?;
+        let programs = calls::PROGRAMS.iter().chain(calls::OLDER_PROGRAMS);
+        programs.for_each(|call| drop(rules.insert(*call, Vec::new())));
+    }
+    rules.extend(calls::ALLOWED.iter().chain(calls::OLDER).map(|call| (*call, Vec::new())));
+    if places.counts || places.loads_bpf {
+        rules.insert(libc::SYS_perf_event_open, Vec::new());
+    }
+    if places.loads_bpf {
         rules.insert(libc::SYS_bpf, Vec::new());
     }
-    // A limit of another's CPU time is as good as a signal.
-    for (call, argument) in OF_A_PROCESS {
-        rules.insert(*call, vec![one(*argument, SeccompCmpOp::Ne, 0)?]);
-    }
-    // Theirs and of all processes of a group or user.
-    for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
-        let others = [one(0, SeccompCmpOp::Ne, process)?, one(1, SeccompCmpOp::Ne, 0)?];
-        rules.insert(call, others.to_vec());
-    }
-    // It ends with the command.
-    let death = one(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
-    rules.insert(libc::SYS_prctl, vec![death]);
-    // With a name space comes root's power over what is in it.
-    let mut clones: Vec<Rule> = NAME_SPACES.iter().map(|flag| has(0, *flag)).collect();
-    if !places.starts_programs {
-        // A process of its own would outlive the run.
-        clones.push(one(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0));
-        rules.extend(FORKS.iter().map(|call| (*call, Vec::new())));
-        // In the command's group it has the terminal.
-        rules.extend([libc::SYS_setpgid, libc::SYS_setsid].map(|call| (call, Vec::new())));
-    }
-    rules.insert(libc::SYS_clone, clones.into_iter().collect::<Result<_, _>>()?);
-    // A pair of datagram sockets can still send to others.
-    let datagrams = [libc::SOCK_DGRAM, libc::SOCK_SEQPACKET, libc::SOCK_RAW];
-    let datagrams = datagrams.map(|kind| one(1, SeccompCmpOp::MaskedEq(0xf), kind as u64));
-    rules.insert(libc::SYS_socketpair, datagrams.into_iter().collect::<Result<_, _>>()?);
-    // A file that root reads is made nobody's tool.
-    let modes = [libc::S_ISUID, libc::S_ISGID, libc::S_IWOTH].map(|bit| has(1, bit.into()));
-    rules.insert(libc::SYS_fchmod, modes.into_iter().collect::<Result<_, _>>()?);
-    // What is typed into the terminal is run by the shell afterwards; who has it in the foreground
-    // reads what its user types.
-    let taking = TAKING.iter().map(|request| one(1, SeccompCmpOp::Eq, *request));
-    let taking: Vec<SeccompRule> = taking.collect::<Result<_, _>>()?;
-    rules.insert(libc::SYS_ioctl, taking.clone());
-    #[cfg(target_arch = "x86_64")]
-    {
-        rules.insert(X32_IOCTL, taking);
-        let x32: Vec<_> = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
-        rules.extend(x32);
-    }
-    let (others, these) = (SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32));
-    SeccompFilter::new(rules, others, these, std::env::consts::ARCH.try_into()?)
+    // Libraries do without what a kernel doesn't know, as `clone3`, whose flags no filter sees.
+    let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
+    SeccompFilter::new(rules, unknown, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)
 }

@@ -11,7 +11,7 @@ use workahead_study::spec::Spec;
 use crate::commands::study::arguments::DataArguments;
 
 /// The directory, below that of all engines' data.
-const DIRECTORY: &str = "started";
+pub(super) const DIRECTORY: &str = "started";
 /// A study with its names is no longer.
 const BYTES_MAX: u64 = 32 << 20;
 
@@ -29,13 +29,30 @@ pub(super) fn is_known(spec: &Spec, data: &DataArguments) -> bool {
     regular_file::read_text(&path, BYTES_MAX).is_ok_and(|kept| kept == text(spec))
 }
 
+/// As JSON, so that no part can pass for a piece of its neighbour.
 fn text(spec: &Spec) -> String {
-    let scale = spec.scale.as_deref().unwrap_or_default();
-    format!("{}\n{scale}\n{}", spec.id, spec.text)
+    serde_json::json!([spec.id, spec.scale, spec.text]).to_string()
 }
 
 fn name(spec: &Spec) -> String {
     let mut hasher = DefaultHasher::new();
     text(spec).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_of_a_study_is_another_study() {
+        let piece = "title = 'u'\nquestion = '?'\nengine = 'duckdb'\n#'''\n\
+                     workload = { rows = 10 }\n[axes]\nsize = ['q1']\n";
+        let beginning = "title = 't'\nengine = 'duckdb'\nquestion = '''\n";
+        let begun = Spec::parse("s", &format!("{beginning}\n\n{piece}")).unwrap();
+        let other = Spec::parse(&format!("s\n\n{beginning}"), piece).unwrap();
+        let joined = |spec: &Spec| format!("{}\n\n{}", spec.id, spec.text);
+        assert_eq!(joined(&begun), joined(&other));
+        assert_ne!(text(&begun), text(&other));
+    }
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -26,7 +27,7 @@
 #include <unistd.h>
 
 static FILE *record;
-static const char *victim;
+static const char *victim, *place;
 
 static void tried(const char *what, long result) {
   fprintf(record, "%s: %s\n", what, result < 0 ? strerrorname_np(errno) : "done");
@@ -57,17 +58,34 @@ static void attack(void) {
   tried("rename a file", rename(victim, beside("renamed")));
   tried("remove a file", unlink(victim));
   tried("change its mode", chmod(victim, 0777));
+  snprintf(path, sizeof path, "%s.tool", place);
+  tried("make a file that runs as its owner", open(path, O_CREAT | O_WRONLY, 04755));
   tried("change its owner", lchown(victim, 0, 0));
   tried("change its times", utimensat(AT_FDCWD, victim, NULL, 0));
   tried("add a device", mknod(beside("device"), S_IFCHR | 0600, 259));
   int program = open("/proc/self/exe", O_RDONLY);
-  tried("let others write to a program", getuid() == 0 ? fchmod(program, 04757) : (errno = EPERM, -1));
-  const char *library = getenv("LIBRARY");
+  tried("let others write to a program", fchmod(program, 04757));
+  tried("have nobody run it", fchmod(program, 0));
+  tried("open the terminal to others", fchmod(2, 0644));
+  tried("empty what it may read", open("/proc/self/exe", O_RDONLY | O_TRUNC));
+  tried("cut the command's log", ftruncate(2, 0));
+  tried("write over it", fcntl(2, F_SETFL, 0));
+  tried("write over what was written", pwrite(2, "x", 1, 0));
+  tried("go back in it", lseek(2, 0, SEEK_SET));
+  tried("have it as memory", mmap(NULL, 1, PROT_READ, MAP_SHARED, 2, 0) == MAP_FAILED ? -1 : 0);
+  tried("read what was written", pread(2, path, 1, 0));
+  tried("lock it", flock(2, LOCK_EX | LOCK_NB));
+  tried("copy over it", copy_file_range(program, NULL, 2, NULL, 1, 0));
+  tried("shut what the command writes to", shutdown(2, SHUT_RDWR));
+  tried("hold it by another number", dup(2));
+  tried("read a secret of the environment", getenv("SECRET") == NULL ? (errno = EACCES, -1) : 0);
+  const char *library = getenv("WORKAHEAD_LIBRARY");
   tried("write to the next command's library", open(library, O_WRONLY));
   tried("replace it", rename(library, victim));
   tried("put one beside it", open(strcat(strcpy(path, library), ".x"), O_CREAT | O_WRONLY, 0600));
   tried("open a socket", socket(AF_UNIX, SOCK_STREAM, 0));
   tried("open an internet socket", socket(AF_INET, SOCK_STREAM, 0));
+  tried("open internet sockets in pairs", socketpair(AF_INET, SOCK_STREAM, 0, pair));
   tried("open datagram sockets", socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
   tried("signal the command", kill(parent, 0));
   snprintf(path, sizeof path, "/proc/%d/environ", parent);
@@ -105,6 +123,12 @@ static void attack(void) {
   tried("mount", syscall(SYS_mount, "none", "/mnt", "tmpfs", 0, NULL));
   tried("change the host's name", sethostname("x", 1));
   tried("load a module", syscall(SYS_finit_module, program, "", 0));
+  tried("have signals sent", fcntl(0, F_SETOWN, parent));
+  tried("have memory that is a file", syscall(SYS_memfd_create, "x", 0));
+  tried("read the command's memory", syscall(SYS_process_vm_readv, parent, NULL, 0, NULL, 0, 0));
+  tried("hold the command", syscall(SYS_pidfd_open, parent, 0));
+  tried("listen to counters", syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
+  tried("run a program in its place", execl("/bin/true", "true", NULL));
   tried("write a kernel setting", open("/proc/sys/kernel/core_pattern", O_WRONLY));
   tried("write to a CPU's settings", open("/sys/devices/system/cpu/smt/control", O_WRONLY));
   pthread_t thread;
@@ -117,16 +141,27 @@ static void attack(void) {
   tried("have a program do it", status == 0 ? 0 : -1);
 }
 
+/* Where programs may be started: one that stays, which only the command can end. */
+static void stay(void) {
+  int stays = fork();
+  if (stays == 0) {
+    for (;;) pause();
+  }
+  fprintf(record, "%d\n", stays);
+  fclose(record);
+}
+
 typedef int Open(const char *, void **, void *, char **);
 
 int duckdb_open_ext(const char *path, void **database, void *config, char **error) {
   if (record == NULL) {
     char name[8192];
     snprintf(name, sizeof name, "%s.tried", path);
-    victim = getenv("VICTIM");
+    place = path;
+    victim = getenv("WORKAHEAD_VICTIM");
     record = fopen(name, "w");
     if (record == NULL || victim == NULL) return 1;
-    attack();
+    getenv("WORKAHEAD_STAYS") != NULL ? stay() : attack();
   }
   Open *theirs = (Open *)dlsym(RTLD_NEXT, "duckdb_open_ext");
   return theirs(path, database, config, error);

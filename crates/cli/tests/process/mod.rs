@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::WriterProperties;
+use workahead_engines::address::{Address, Place as At};
 
 /// A directory to run in.
 pub(crate) struct Place {
@@ -118,6 +119,13 @@ pub(crate) fn server_directory() -> tempfile::TempDir {
     directory
 }
 
+/// The URL of a user on a private server's socket.
+pub(crate) fn url(scheme: &str, user: &str, address: &Address) -> String {
+    let At::Socket(path) = &address.place else { panic!("private servers have a socket") };
+    let parameter = if scheme == "postgres" { "host" } else { "socket" };
+    format!("{scheme}://{user}@/{}?{parameter}={}", address.database, path.display())
+}
+
 /// Processes with a directory among their arguments, other than the command.
 pub(crate) fn processes(of: &Path) -> Vec<u32> {
     let of = of.to_str().expect("a path in UTF-8");
@@ -136,7 +144,8 @@ pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let start = Instant::now();
     while !ready() {
         assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        // Servers that are looked at more often aren't idle.
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

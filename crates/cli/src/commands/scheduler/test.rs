@@ -1,9 +1,11 @@
 //! `workahead scheduler test`: tests the scheduler on this machine with a load of its own.
 //!
 //! ```text
-//!   two programs with threads on every CPU ─── counted under ──► the kernel's own scheduler
+//!   two programs with threads on every CPU,
+//!   one that answers requests ──────────────── counted under ──► the kernel's own scheduler
 //!                                                              ► ours without a bonus
 //!                                                              ► ours with the given settings
+//!                                                              ► ours without a bound
 //! ```
 
 use std::collections::BTreeMap;
@@ -33,7 +35,7 @@ const EXAMPLE: &str = "Examples:\n  workahead scheduler test\n  \
 pub(super) struct Args {
     #[command(flatten)]
     words: Words,
-    /// How long each of the three configurations is measured
+    /// How long each of the four configurations is measured
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = super::time)]
     window: Duration,
     /// Threads of each program on each CPU
@@ -44,11 +46,11 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Number of competing programs.
+/// Number of competing programs that spin.
 const PROGRAMS: usize = 2;
 /// Time for new settings to take effect.
 const SETTLE_TIME: Duration = Duration::from_millis(500);
-/// Lifetime of the load beyond the three windows.
+/// Lifetime of the load beyond the windows.
 const LOAD_MARGIN: Duration = Duration::from_secs(30);
 
 /// The result of the test.
@@ -62,6 +64,8 @@ struct Comparison {
     default: BTreeMap<&'static str, f64>,
     no_bonus: BTreeMap<&'static str, f64>,
     itas: BTreeMap<&'static str, f64>,
+    /// By the paper's pure bonus.
+    unbounded: BTreeMap<&'static str, f64>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<()> {
@@ -74,7 +78,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         None => Roles::whole_machine(&machine)?,
     };
     let leave = interrupt::listen()?;
-    let load = Load::start(args.threads, 3 * (args.window + SETTLE_TIME) + LOAD_MARGIN)?;
+    let load = Load::start(args.threads, 4 * (args.window + SETTLE_TIME) + LOAD_MARGIN)?;
     let comparison = measure(machine, &settings, &roles, |read| {
         wait(SETTLE_TIME, leave)?;
         let before = read()?;
@@ -97,7 +101,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
 
 type Read<'a> = dyn Fn() -> Result<Stats, workahead_scheduler::Error> + 'a;
 
-/// Measures all three configurations; `count` counts for a window.
+/// Measures all configurations; `count` counts for a window.
 fn measure(
     machine: Machine,
     settings: &Settings,
@@ -114,6 +118,8 @@ fn measure(
     let no_bonus = count(&|| remote.stats())?.figures();
     remote.set(settings)?;
     let itas = count(&|| remote.stats())?.figures();
+    remote.set(&Settings { max_delay_ns: None, ..*settings })?;
+    let unbounded = count(&|| remote.stats())?.figures();
     if let Some(ended) = remote.ended()? {
         bail!("the kernel took its tasks back ({}): {}", ended.reason, ended.message);
     }
@@ -123,7 +129,7 @@ fn measure(
     scheduler.stop()?;
     let detach_s = started.elapsed().as_secs_f64();
     let kernel = machine.kernel.unwrap_or_default();
-    Ok(Comparison { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas })
+    Ok(Comparison { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas, unbounded })
 }
 
 fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
@@ -145,9 +151,11 @@ impl Load {
         let me = std::env::current_exe().context("can't find this program's own file")?;
         let (threads, time) = (threads.to_string(), format!("{}ms", time.as_millis()));
         let mut load = Self(Vec::new());
-        for _ in 0..PROGRAMS {
+        let spin = [threads.as_str(), &time];
+        let answer = ["1", &time, "--requests"];
+        for words in [&spin[..]; PROGRAMS].into_iter().chain([&answer[..]]) {
             let mut command = Command::new(&me);
-            command.args(["scheduler", "load", &threads, &time]).stdin(Stdio::null());
+            command.args(["scheduler", "load"]).args(words).stdin(Stdio::null());
             load.0.push(command.spawn().context("can't start a program to schedule")?);
         }
         Ok(load)
@@ -165,19 +173,20 @@ impl Drop for Load {
 }
 
 /// Rows of the table: label, figure, factor, unit.
-const ROWS: [(&str, &str, f64, &str); 8] = [
+const ROWS: [(&str, &str, f64, &str); 9] = [
     ("switches within a group", "same_share", 1.0, ""),
     ("group on several CPUs", "corun_share", 1.0, ""),
     ("chances taken", "taken_share", 1.0, ""),
     ("switches", "switches", 1.0, ""),
     ("wake-up to run, 99 %", "latency_ns_p99", 1e-6, " ms"),
-    ("longest wait", "wait_max_ns", 1e-6, " ms"),
+    ("wake-up to run, longest", "latency_ns_max", 1e-6, " ms"),
+    ("longest wait so far", "wait_max_ns", 1e-6, " ms"),
     ("threads examined, mean", "scanned_mean", 1.0, ""),
     ("time of a decision", "decide_ns", 1.0, " ns"),
 ];
 
 fn render(comparison: &Comparison) -> String {
-    let mut table = summary::table(&["", "the kernel's own", "ours, no bonus", "ours"]);
+    let mut table = summary::table(&["", "the kernel's own", "ours, no bonus", "ours", "no bound"]);
     for (words, name, factor, unit) in ROWS {
         let figure = |figures: &BTreeMap<&str, f64>| {
             let counted = decisions(figures) > 0.0 || COUNTED.contains(&name);
@@ -188,11 +197,11 @@ fn render(comparison: &Comparison) -> String {
                 false => format!("{value:.3}{unit}"),
             })
         };
-        let [default, none, itas] =
-            [&comparison.default, &comparison.no_bonus, &comparison.itas].map(figure);
-        table.add_row([words.to_owned(), default, none, itas]);
+        let Comparison { default, no_bonus, itas, unbounded, .. } = comparison;
+        let [default, none, itas, unbounded] = [default, no_bonus, itas, unbounded].map(figure);
+        table.add_row([words.to_owned(), default, none, itas, unbounded]);
     }
-    for column in 1..4 {
+    for column in 1..5 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -208,7 +217,8 @@ fn render(comparison: &Comparison) -> String {
 }
 
 /// Figures that are counted under either scheduler.
-const COUNTED: [&str; 3] = ["same_share", "corun_share", "switches"];
+const COUNTED: [&str; 6] =
+    ["same_share", "corun_share", "switches", "latency_ns_p99", "latency_ns_max", "wait_max_ns"];
 
 fn decisions(figures: &BTreeMap<&str, f64>) -> f64 {
     figures.get("decisions").copied().unwrap_or_default()

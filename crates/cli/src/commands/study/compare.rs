@@ -7,18 +7,16 @@ use std::process::ExitCode;
 use anyhow::bail;
 use comfy_table::CellAlignment;
 use serde::Serialize;
+use workahead_advise::causes::Causes;
 use workahead_study::comparison::{Comparison, Line};
-use workahead_study::file;
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::results::Results;
 use workahead_study::statistics::{Shown, Unpaired};
 use workahead_study::throughput::Unit;
 
 use super::summary;
+use crate::commands::compare;
 use crate::output;
-
-/// The page that is written beside the second result.
-const PAGE: &str = "compare.html";
 
 /// Cells of one result only beyond this number are counted, not named.
 const NAMED_MAX: usize = 6;
@@ -34,15 +32,15 @@ The runs are not paired: whatever else differs between them is in the ratios, an
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Directory of the first result
-    before: PathBuf,
+    pub(crate) before: PathBuf,
     /// Directory of the second: of the same study, or of one with cells of the same settings
-    after: PathBuf,
+    pub(crate) after: PathBuf,
     /// Where the page goes [default: compare.html in the second directory]
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
     /// Print JSON for programs
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Serialize)]
@@ -53,6 +51,8 @@ struct Facts<'a> {
     paired: bool,
     #[serde(flatten)]
     compared: &'a Comparison,
+    /// Of the clearest change.
+    causes: Option<&'a Causes>,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -77,12 +77,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             after.record.study
         );
     }
-    let html = args.html.clone().unwrap_or_else(|| args.after.join(PAGE));
-    let page = workahead_report::render_comparison(&before, &after, &compared)?;
-    match &args.html {
-        Some(path) => file::write_whole(path, page.as_bytes())?,
-        None => file::write_in(&args.after, PAGE, page.as_bytes())?,
-    }
+    let causes = causes((&before, &after), &compared);
+    let view = causes.as_ref().map(compare::View::of);
+    let page = workahead_report::render_comparison(&before, &after, &compared, view.as_ref())?;
+    let html = compare::keep_page(args.html.as_deref(), &args.after, &page)?;
     match args.json {
         true => output::json(&Facts {
             before: &args.before,
@@ -90,13 +88,27 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             html: &html,
             paired: false,
             compared: &compared,
+            causes: causes.as_ref(),
         })?,
         false => {
-            let text = text((&before, &after), &compared);
+            let mut text = text((&before, &after), &compared);
+            if let Some(causes) = &causes {
+                text = format!("{text}\n\n{}", compare::text(causes));
+            }
             output::text(&format!("{text}\n\nreport: {}", html.display()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of the clearest change: none where there is none, or a model has neither time nor chance.
+fn causes((before, after): (&Results, &Results), compared: &Comparison) -> Option<Causes> {
+    let line = workahead_report::clearest(compared)?;
+    if before.record.host.is_modelled() || after.record.host.is_modelled() {
+        return None;
+    }
+    let causes = Causes::of_cells((before, line.before), (after, line.after)).ok()?;
+    causes.is_shown.then_some(causes)
 }
 
 fn text((before, after): (&Results, &Results), compared: &Comparison) -> String {
