@@ -7,10 +7,11 @@ use crate::stage::Stage;
 use crate::workspace::{Workspace, answers};
 
 /// Builds of the libraries. Each is selected alone: what is built beside it would add features.
-const BUILDS: [&[&str]; 5] = [
+const BUILDS: [&[&str]; 6] = [
     &["check", "-p", "workahead-walks", "--no-default-features"],
     &["check", "-p", "workahead-lookup", "--no-default-features"],
     &["check", "-p", "workahead-lookup", "--no-default-features", "--features", "hashbrown"],
+    &["check", "-p", "workahead-lookup"],
     &["check", "-p", "workahead-walks"],
     &["check", "-p", "workahead-lookup", "--all-features"],
 ];

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::binaries::{self, Binary, Ran, Running};
 use super::depth::Depth;
 use super::options::Options;
-use super::selection::{Build, Part, beside_whole};
+use super::selection::{Build, Part, beside_whole, packages_beside_whole};
 use crate::counts::Counts;
 use crate::packages::Packages;
 use crate::stage::{Outcome, Stage, spelled};
@@ -282,9 +282,10 @@ fn build_words(build: Build, packages: &Packages, part: &Part, absent: &[String]
         return words;
     }
     let mut words: Vec<String> = ["test", "--no-run"].map(str::to_owned).into();
-    // After the whole build, all packages are requested, but not all of them built.
-    let asked = if absent.is_empty() { part } else { &None };
-    words.extend(build.packages(packages, asked));
+    words.extend(match absent {
+        [] => build.packages(packages, part),
+        _ => packages_beside_whole(packages),
+    });
     words.extend(build.targets(&build.members(packages, part)));
     words.extend(absent.iter().flat_map(|name| ["--test".to_owned(), name.clone()]));
     words
@@ -297,7 +298,10 @@ fn doc_tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
         return Ok(Vec::new());
     }
     let mut command = workspace.cargo(&["test", "--doc", "--no-fail-fast"]);
-    command.args(build.packages(packages, &options.packages));
+    command.args(match build {
+        Build::Usual if context.beside_whole() => packages_beside_whole(packages),
+        _ => build.packages(packages, &options.packages),
+    });
     let name = name(build, "doc tests", "doc tests, all features");
     Ok(vec![Stage::commands(name, vec![command])])
 }

@@ -29,6 +29,9 @@ pub(crate) enum Build {
 /// All of the command's optional parts.
 const FEATURES: [&str; 2] = ["--features", "workahead-cli/cluster,workahead-cli/scheduler"];
 
+/// Outside of the default build: names the features that crates of others have in the whole one.
+const FEATURES_OF_OTHERS: &str = "workahead-sql";
+
 /// The selected packages; `None` is all.
 pub(crate) type Part = Option<BTreeSet<String>>;
 
@@ -112,6 +115,14 @@ pub(crate) fn beside_whole(packages: &Packages) -> (Part, Vec<String>) {
     (Some(names.map(|package| package.name.clone()).collect()), absent.collect())
 }
 
+/// Package arguments of that part: our own crates have the features of the default build, those of
+/// others the whole one's, so that they are built once for both.
+pub(crate) fn packages_beside_whole(packages: &Packages) -> Vec<String> {
+    let usual = Build::Usual.members(packages, &None);
+    let names = usual.iter().map(|package| package.name.as_str()).chain([FEATURES_OF_OTHERS]);
+    names.flat_map(|name| ["-p".to_owned(), name.to_owned()]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,5 +183,15 @@ mod tests {
                 features(&workspace, &words).difference(&all).cloned().collect();
             assert!(more.is_empty(), "{} has {more:?}", package.name);
         }
+    }
+
+    #[test]
+    fn both_builds_have_crates_of_others_with_the_same_features() {
+        let (workspace, packages) = ours();
+        let whole = features(&workspace, &Build::Whole.packages(&packages, &None));
+        let beside = features(&workspace, &packages_beside_whole(&packages));
+        assert!(beside.len() > 300, "{}", beside.len());
+        let more: Vec<&String> = beside.difference(&whole).collect();
+        assert!(more.is_empty(), "{more:?}");
     }
 }
