@@ -20,10 +20,15 @@ const UNSAFE_PACKAGES: [&str; 6] =
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const CASES_WHEN_SLOW: &str = "8";
 
+/// Crates of others are built anew for each proof, and run but for a moment.
+const OTHERS: [&str; 2] = ["--config", "profile.dev.package.\"*\".opt-level=0"];
+
 /// The model checker's run. A test target of its own: with `--lib` every unit test would be
 /// compiled again, to be left out.
 pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
     let mut command = workspace.cargo(&["test", "-p", "workahead-walks", "--test", "loom"]);
+    // But the checker's own.
+    command.args(OTHERS).args(["--config", "profile.dev.package.loom.opt-level=1"]);
     command.env("CARGO_TARGET_DIR", workspace.target().join("loom")).env("RUSTFLAGS", "--cfg loom");
     match depth {
         // Three forced switches find nearly all faults of a small protocol, in seconds (loom's
@@ -58,6 +63,7 @@ fn sanitizer(workspace: &Workspace) -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = workspace.cargo_of("nightly", &["test", "--target", &target]);
     command
+        .args(OTHERS)
         .args(UNSAFE_PACKAGES)
         .args(["--lib", "--tests"])
         .env("CARGO_TARGET_DIR", workspace.target().join("asan"))

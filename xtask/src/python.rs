@@ -52,8 +52,9 @@ pub(crate) fn run(workspace: &Workspace) -> bool {
 }
 
 fn install(workspace: &Workspace) -> Result<Venv> {
-    // In the profile of all other tests, so that what they built is not built again.
-    let (venv, wheel) = build_wheel(workspace, &workspace.target().join("python"), "dev")?;
+    // In the profile and with the features of all other tests: what they built isn't built again.
+    let folder = workspace.target().join("python");
+    let (venv, wheel) = build_wheel(workspace, &folder, "dev", "workspace")?;
     let bytes = std::fs::metadata(&wheel)?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     println!("{name}: {:.1} MB", bytes as f64 / 1e6);
@@ -97,6 +98,7 @@ pub(crate) fn build_wheel(
     workspace: &Workspace,
     folder: &Path,
     profile: &str,
+    features: &str,
 ) -> Result<(Venv, PathBuf)> {
     let pinned = workspace.root().join(PACKAGE).join("requirements-test.txt");
     let venv = Venv::of(folder.join("venv"), &pinned)?;
@@ -105,7 +107,7 @@ pub(crate) fn build_wheel(
     let mut maturin = Command::new(venv.python());
     maturin.current_dir(workspace.root());
     maturin.args(["-m", "maturin", "build", "--profile", profile, "--interpreter"]);
-    maturin.arg(venv.python()).arg("--out").arg(&wheels);
+    maturin.arg(venv.python()).arg("--out").arg(&wheels).args(["--features", features]);
     succeed(&mut maturin).context("the wheel can't be built")?;
     let wheel = only_file(&wheels)?;
     Ok((venv, wheel))

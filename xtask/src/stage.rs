@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,6 +13,12 @@ use crate::test::Ran;
 /// A stage that runs longer than this hangs. Unattended, the run ends there and says so, instead
 /// of being ended from outside without a word.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Says what begins, and when: a run that is ended from outside has no summary.
+pub(crate) fn head(name: &str) {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    println!("\n== {name}, after {} s", BEGIN.get_or_init(Instant::now).elapsed().as_secs());
+}
 
 /// How a stage went.
 pub(crate) enum Outcome {
@@ -50,7 +57,7 @@ impl Stage {
 
     /// A stage that is a function of this program.
     pub(crate) fn check(name: &'static str, check: impl FnOnce() -> Result<bool>) -> Self {
-        println!("\n== {name}");
+        head(name);
         let start = Instant::now();
         let outcome = match check() {
             Ok(true) => Outcome::Passed,
@@ -62,7 +69,7 @@ impl Stage {
 
     /// A stage that is one or more commands, run in turn up to the first that fails.
     pub(crate) fn commands(name: &'static str, commands: Vec<Command>) -> Self {
-        println!("\n== {name}");
+        head(name);
         let start = Instant::now();
         let mut counts = Counts::default();
         let mut outcome = Outcome::Passed;

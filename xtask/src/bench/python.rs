@@ -35,7 +35,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     }
     let worker = engine::build(workspace)?;
     let (venv, wheel) =
-        python::build_wheel(workspace, &workspace.target().join("python/bench"), "release")?;
+        python::build_wheel(workspace, &workspace.target().join("python/bench"), "release", "")?;
     python::install_wheel(&venv, &wheel)?;
     let mut script = Command::new(venv.python());
     // The scripts' folder is part of the tree: no compiled files in it.

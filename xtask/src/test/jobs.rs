@@ -10,7 +10,7 @@ use super::options::Options;
 use super::selection::{Build, Part, beside_whole, packages_beside_whole};
 use crate::counts::Counts;
 use crate::packages::Packages;
-use crate::stage::{Outcome, Stage, spelled};
+use crate::stage::{Outcome, Stage, head, spelled};
 use crate::workspace::{Workspace, succeed};
 use crate::{deny, features, fuzz, guest, libraries, pages, proofs, python, setup, tidy};
 
@@ -180,6 +180,14 @@ impl Context<'_> {
         self.options.depth >= Depth::All && self.options.packages.is_none()
     }
 
+    /// Package arguments of Cargo for a build.
+    fn packages_of(&self, build: Build) -> Vec<String> {
+        match build {
+            Build::Usual if self.beside_whole() => packages_beside_whole(self.packages),
+            _ => build.packages(self.packages, &self.options.packages),
+        }
+    }
+
     fn running(&self) -> Running {
         // A tenth of the long proofs' numbers before the last depth.
         let long = |full: u32| match self.options.depth {
@@ -210,7 +218,7 @@ fn tasks(context: &Context) -> Result<Vec<Stage>> {
     let Context { workspace, packages, .. } = context;
     let words = ["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"];
     let lints = Stage::commands("clippy, xtask", vec![workspace.cargo(&words)]);
-    println!("\n== tests, xtask");
+    head("tests, xtask");
     let start = Instant::now();
     let words = ["test", "--no-run", "--package", "xtask"].map(str::to_owned);
     let built = binaries::build(workspace, packages, &words)?;
@@ -225,7 +233,7 @@ fn clippy(context: &Context, build: Build) -> Result<Vec<Stage>> {
         return Ok(Vec::new());
     }
     let mut command = workspace.cargo(&["clippy"]);
-    command.args(build.packages(packages, &options.packages));
+    command.args(context.packages_of(build));
     match options.packages {
         None => command.arg("--all-targets"),
         // Of libraries, with their tests.
@@ -248,7 +256,7 @@ fn tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
         return Ok(Vec::new());
     }
     let built_as = name(build, "build", "build, all features");
-    println!("\n== {built_as}");
+    head(built_as);
     let start = Instant::now();
     let words = build_words(build, packages, &part, &absent);
     let built = binaries::build(workspace, packages, &words)?;
@@ -266,7 +274,7 @@ fn tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
         (name(build, "benches, small", "benches, all features"), benches),
     ] {
         if !binaries.is_empty() {
-            println!("\n== {name}");
+            head(name);
             let start = Instant::now();
             stages.push(summed(name, start, binaries::run(&binaries, &context.running()), None));
         }
@@ -298,10 +306,7 @@ fn doc_tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
         return Ok(Vec::new());
     }
     let mut command = workspace.cargo(&["test", "--doc", "--no-fail-fast"]);
-    command.args(match build {
-        Build::Usual if context.beside_whole() => packages_beside_whole(packages),
-        _ => build.packages(packages, &options.packages),
-    });
+    command.args(context.packages_of(build));
     let name = name(build, "doc tests", "doc tests, all features");
     Ok(vec![Stage::commands(name, vec![command])])
 }

@@ -66,8 +66,9 @@ const HOUSE: [House; 23] = [
     },
     // Re-rendering never re-runs: report can't reach what runs.
     House { name: "report", may_use: &["study", "counters", "machine"], never: ENGINES },
-    // Python's libraries are known by their interface alone.
-    House { name: "python", may_use: &["join", "machine"], never: ENGINES },
+    // Python's libraries are known by their interface alone; `sql` only as an option, for the
+    // features of others' crates that it names.
+    House { name: "python", may_use: &["join", "machine", "sql"], never: ENGINES },
     House { name: "python-sql", may_use: &["python", "sql"], never: DISTRIBUTED },
     House {
         name: "cli",
