@@ -28,6 +28,10 @@ use crate::protocol::{PROTOCOL, Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
 
+mod places;
+
+use places::Places;
+
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
@@ -58,6 +62,8 @@ pub struct RunPlan {
     /// Indices of cells that can't be run here: they are in the run plan and never visited.
     #[serde(skip)]
     pub skipped: BTreeSet<usize>,
+    #[serde(skip)]
+    places: Places,
 }
 
 /// One visit of a cell.
@@ -119,6 +125,7 @@ impl RunPlan {
             collection: spec.method.collection(),
             instrumented: spec.method.instrumented.clone(),
             skipped: BTreeSet::new(),
+            places: Places::default(),
         }
     }
 
@@ -200,7 +207,7 @@ impl RunPlan {
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         let mut place = cell.place.clone();
         place.extend(baseline.iter().map(|(axis, value)| (axis.clone(), value.clone())));
-        let at = |place: &Settings| self.cells.iter().find(|other| other.place == *place);
+        let at = |place: &Settings| self.places.find(&self.cells, place);
         at(&place).or_else(|| {
             place.retain(|axis, _| !self.sweeps.contains(axis) || baseline.contains_key(axis));
             at(&place)
