@@ -6,22 +6,27 @@ mod hostile;
 #[path = "hostile/messages.rs"]
 mod messages;
 mod process;
+#[path = "hostile/repeated.rs"]
+mod repeated;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow_array::{ArrayRef, NullArray, RecordBatch};
 use arrow_cast::base64::{BASE64_STANDARD, Engine};
 use arrow_ipc::writer::DictionaryHandling;
+use arrow_schema::DataType;
 use crafted::{Page, add_page_index, indices, levels, parquet, varint};
-use hostile::{ends_well, join, place, table};
+use hostile::{arrow_stream, ends_well, join, place, table};
 use messages::{one_field, sharing, with_dictionaries};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use process::{Place, interrupt, text};
+use process::{Place, interrupt, read, text};
 
 /// Runs a join that has to be refused, in a line that says `what`.
 fn is_refused(place: &Place, name: &str, what: &str) {
@@ -174,4 +179,88 @@ fn fields_that_are_one_in_the_file_are_counted() {
     writer.write(&table(9)).unwrap();
     writer.close().unwrap();
     is_refused(&place, "one.parquet", "its schema takes 602 MiB");
+}
+
+#[test]
+fn a_value_that_rows_share_is_written_within_the_limit() {
+    let place = place();
+    // A text of a megabyte, or a list of sixty thousand numbers, for each of 16,384 rows: 500 of
+    // them are written.
+    let columns = [
+        ("one run", repeated::runs(1, 16_384, 1_000_000), "out.parquet"),
+        ("lists of the same items", repeated::sharing_lists(16_384, 60_000), "out.parquet"),
+        ("a union of one text", repeated::sharing_union(16_384, 1_000_000), "out.arrows"),
+    ];
+    for (what, column, out) in columns {
+        arrow_stream(&place.path("shared.arrows"), &repeated::with_ids(column), None);
+        assert!(place.path("shared.arrows").metadata().unwrap().len() < 5 << 20, "{what}");
+        let arguments = join("shared.arrows", &["--type", "left-semi", "--out", out]);
+        assert_eq!(ends_well(&place, &arguments, what), Some(0), "{what}");
+    }
+}
+
+#[test]
+fn items_that_lists_repeat_are_counted() {
+    let place = place();
+    // All items of a list are written at once.
+    let columns = [
+        repeated::one_list(repeated::runs(1, 16_384, 1_000_000)),
+        repeated::one_list(repeated::sharing_lists(16_384, 100_000)),
+    ];
+    for column in columns {
+        arrow_stream(&place.path("shared.arrows"), &repeated::with_ids(column), None);
+        is_refused(&place, "shared.arrows", "the lists of column \"w\" take more than");
+    }
+}
+
+#[test]
+fn items_without_bytes_are_counted() {
+    let place = place();
+    let nulls = repeated::null_lists(3, 700_000_000);
+    arrow_stream(&place.path("nulls.arrows"), &repeated::with_ids(nulls), None);
+    is_refused(&place, "nulls.arrows", "a row of \"w\" takes 2671 MiB");
+    // A row is narrow enough, not so all of them.
+    let nulls = repeated::null_lists(20, 4_000_000);
+    arrow_stream(&place.path("nulls.arrows"), &repeated::with_ids(nulls), None);
+    is_refused(&place, "nulls.arrows", "a batch takes 306 MiB");
+}
+
+#[test]
+fn a_type_that_is_wide_without_a_row_is_refused() {
+    let place = place();
+    let decimals = repeated::list_type(&DataType::Decimal128(38, 0), 1 << 30);
+    let types = [
+        repeated::list_type(&DataType::Decimal256(76, 0), i32::MAX),
+        repeated::list_type(&decimals, 1 << 30),
+        DataType::FixedSizeBinary(i32::MAX),
+    ];
+    for data_type in types {
+        repeated::without_rows(&place.path("wide.arrows"), data_type);
+        is_refused(&place, "wide.arrows", "a row of \"w\" takes");
+        // Nulls of the other side are as wide.
+        let arguments = ["--type", "right", "--out", "out.parquet"];
+        assert_eq!(ends_well(&place, &join("wide.arrows", &arguments), "nulls"), Some(1));
+    }
+    let binary = "optional fixed_len_byte_array(2147483647) w;";
+    parquet(&place.path("wide.parquet"), 0, binary, 0, &[]);
+    is_refused(&place, "wide.parquet", "a row of \"w\" takes 2048 MiB");
+}
+
+#[test]
+fn columns_that_repeat_little_are_read() {
+    let place = place();
+    let nulls: ArrayRef = Arc::new(NullArray::new(1_000));
+    let columns = [
+        ("vectors", repeated::vectors(1_000)),
+        ("runs", repeated::runs(100, 10, 30)),
+        ("nulls", nulls),
+        ("list views", repeated::single_lists(1_000)),
+    ];
+    for (what, column) in columns {
+        arrow_stream(&place.path("usual.arrows"), &repeated::with_ids(column), None);
+        let arguments = join("usual.arrows", &["--type", "left", "--out", "out.parquet"]);
+        assert_eq!(ends_well(&place, &arguments, what), Some(0), "{what}");
+        let out = read(&place.path("out.parquet"));
+        assert_eq!(out.iter().map(RecordBatch::num_rows).sum::<usize>(), 1_000, "{what}");
+    }
 }

@@ -20,7 +20,7 @@ use workahead_machine::pages::Supply;
 use workahead_walks::walk::Row;
 
 use crate::memory::ChargedBuffers;
-use crate::row_bytes::{add_row_bytes, run_bytes, widest_row};
+use crate::row_bytes::{add_row_bytes, null_bytes, run_bytes, widest_row};
 use crate::{JoinError, StopCheck};
 
 /// Most bytes of one column in a chunk: half the range of 32-bit offsets.
@@ -38,7 +38,7 @@ pub(crate) struct Chunks {
     columns: Vec<Vec<ArrayRef>>,
     /// First row of each chunk.
     starts: Vec<usize>,
-    /// Bytes of each column's widest value; zero for a column that is not kept.
+    /// Bytes of each column's widest value, or of a null; zero for a column that is not kept.
     widest: Vec<usize>,
 }
 
@@ -82,8 +82,9 @@ impl Chunks {
                 chunks.push(new_null_array(data_type, 1));
             }
         }
-        let widest = columns.iter().map(|chunks| {
-            chunks.iter().map(|chunk: &ArrayRef| widest_row(chunk)).max().unwrap_or(0)
+        let widest = columns.iter().zip(&types).zip(kept).map(|((chunks, data_type), kept)| {
+            let null = if *kept { null_bytes(data_type) } else { 0 };
+            chunks.iter().map(|chunk: &ArrayRef| widest_row(chunk)).fold(null, usize::max)
         });
         let widest = widest.collect();
         Ok(Self { types, columns, starts, widest })
@@ -99,9 +100,13 @@ impl Chunks {
         self.widest.iter().sum()
     }
 
-    /// Adds the bytes of a kept column's values, row by row.
+    /// Adds the bytes of a kept column's values, row by row; of [`NO_ROW`] those of a null.
     pub(crate) fn add_row_bytes(&self, column: usize, rows: &[Row], to: &mut [usize]) {
-        let chunks = &self.columns[column];
+        let (chunks, null) = (&self.columns[column], null_bytes(&self.types[column]));
+        if null > 0 {
+            let missing = rows.iter().zip(&mut *to).filter(|(row, _)| **row == NO_ROW);
+            missing.for_each(|(_, to)| *to += null);
+        }
         if let [only] = &chunks[..] {
             return add_row_bytes(only, rows, to);
         }
@@ -284,6 +289,7 @@ mod tests {
 
     use arrow_array::types::Int8Type;
     use arrow_array::{DictionaryArray, Int8Array, StringArray};
+    use arrow_schema::Field;
     use workahead_machine::pages::Pages;
 
     use super::*;
@@ -294,6 +300,22 @@ mod tests {
         let keys = Int8Array::from_iter_values(0..100);
         let column = DictionaryArray::<Int8Type>::new(keys, values.clone());
         RecordBatch::try_from_iter([("text", Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    #[test]
+    fn a_null_is_as_wide_as_its_type_makes_it() {
+        let text = Field::new("text", DataType::Utf8, true);
+        let binary = Field::new("binary", DataType::FixedSizeBinary(1_000), true);
+        let wide = DataType::Struct(vec![text.clone(), binary].into());
+        let schema = Schema::new(vec![text, Field::new("wide", wide, true)]);
+        let (pages, stop) = (Pages::Small.into(), StopCheck::default());
+        let chunks = Chunks::new(Vec::new(), &schema, &[true; 2], &pages, &stop).unwrap();
+        for (column, expected) in [0, 1_000].into_iter().enumerate() {
+            assert_eq!(chunks.widest(column), expected);
+            let mut bytes = [1; 2];
+            chunks.add_row_bytes(column, &[NO_ROW; 2], &mut bytes);
+            assert_eq!(bytes, [1 + expected; 2]);
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Bytes of rows as they are written out: what a dictionary's key refers to counts in each row.
+//! Bytes of rows as they are written out: what a dictionary's key refers to counts in each row, as
+//! does the value of a run and what lists share.
 //!
 //! Batches in memory share such values, so one of few bytes may be gigabytes once it is written;
 //! texts of more than 2 GiB don't even fit an array. It is cut before that.
@@ -10,7 +11,12 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::batch::halved;
-use crate::row_bytes::{nested_bytes, run_bytes, widest_row};
+use crate::row_bytes::{Measure, nested_bytes, run_bytes, widest_row};
+
+/// Of rows that are written: an item of a list has two levels in Parquet and, while it is encoded,
+/// its number among the values.
+const WRITTEN: Measure =
+    Measure { run_bytes: decoded_bytes, item_bytes: 2 * size_of::<i16>() + size_of::<usize>() };
 
 /// Slices of a batch of at most `bytes_max` bytes each, unless a single row has more. What the keys
 /// of a dictionary refer to counts as often as they do.
@@ -43,7 +49,7 @@ fn decoded_bytes_of(batch: &RecordBatch) -> usize {
 
 fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
     if !matches!(array.data_type(), DataType::Dictionary(..)) {
-        let nested = nested_bytes(array, rows.clone(), decoded_bytes);
+        let nested = nested_bytes(array, rows.clone(), WRITTEN);
         return nested.unwrap_or_else(|| run_bytes(array, rows));
     }
     let run = array.slice(rows.start, rows.len());
@@ -62,7 +68,10 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int32Type;
-    use arrow_array::{ArrayRef, DictionaryArray, Int64Array, StructArray};
+    use arrow_array::{
+        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListViewArray, RunArray,
+        StringArray, StructArray,
+    };
     use arrow_schema::Field;
     use arrow_select::concat::concat_batches;
 
@@ -100,6 +109,26 @@ mod tests {
         }
         assert_eq!(decoded_pieces(&batch, usize::MAX).count(), 1);
         assert_eq!(decoded_pieces(&batch, decoded_bytes_of(&batch)).count(), 1);
+    }
+
+    #[test]
+    fn what_rows_share_is_cut_too() {
+        let text = StringArray::from(vec!["w".repeat(1_000)]);
+        let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![64]), &text).unwrap();
+        let item = Arc::new(Field::new("item", DataType::Int8, true));
+        let items: ArrayRef = Arc::new(Int8Array::from(vec![7; 1_000]));
+        let (offsets, sizes) = (vec![0_i32; 64], vec![1_000_i32; 64]);
+        let lists = ListViewArray::new(item, offsets.into(), sizes.into(), items, None);
+        // A text and its place; numbers of a byte, and where the list begins and ends.
+        let columns: [(ArrayRef, usize); 2] =
+            [(Arc::new(runs), 1_004), (Arc::new(lists), 1_000 * (1 + WRITTEN.item_bytes) + 8)];
+        for (column, row_bytes) in columns {
+            let batch = RecordBatch::try_from_iter([("shared", column)]).unwrap();
+            let pieces: Vec<_> = decoded_pieces(&batch, 4 * row_bytes).collect();
+            assert!(pieces.iter().all(|piece| piece.num_rows() == 4));
+            assert_eq!(pieces.len(), 16);
+            assert_eq!(decoded_pieces(&batch, 64 * row_bytes).count(), 1);
+        }
     }
 
     #[test]

@@ -7,10 +7,11 @@
 use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
 
+use crate::Side;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::match_generation::Matches;
 use crate::output_columns::ColumnSource;
-use crate::row_bytes::{add_row_bytes, first_rows, fixed_bytes, run_bytes, widest_row};
+use crate::row_bytes::{add_row_bytes, first_rows, fixed_bytes, null_bytes, run_bytes, widest_row};
 
 /// Less than this part of a batch's rows are looked at rather than all of them.
 const FEW: usize = 4;
@@ -52,7 +53,7 @@ impl OutputBound<'_> {
                 continue;
             };
             match fixed_bytes(self.table.spec.schema_of(side).field(column).data_type()) {
-                Some(bytes) => fixed += bytes,
+                Some(bytes) => fixed = bytes.saturating_add(fixed),
                 None => variable.push(*source),
             }
         }
@@ -66,7 +67,10 @@ impl OutputBound<'_> {
             ColumnSource::Column(side, column) if side == self.table.build_side() => {
                 rows.saturating_mul(self.table.data.chunks.widest(column))
             }
-            ColumnSource::Column(_, column) => self.batch.map_or(0, |batch| {
+            ColumnSource::Column(side, column) => {
+                let Some(batch) = self.batch else {
+                    return rows.saturating_mul(self.null_bytes(side, column));
+                };
                 let array = batch.column(column);
                 if rows < array.len() / FEW {
                     let mut bytes = vec![0; rows];
@@ -80,9 +84,14 @@ impl OutputBound<'_> {
                     return all;
                 }
                 rows.saturating_mul(widest_row(array))
-            }),
+            }
             ColumnSource::Mark => rows,
         }
+    }
+
+    /// Bytes of a null of a column.
+    fn null_bytes(&self, side: Side, column: usize) -> usize {
+        null_bytes(self.table.spec.schema_of(side).field(column).data_type())
     }
 
     fn add(&self, source: ColumnSource, matches: &Matches, to: &mut [usize]) {
@@ -90,8 +99,11 @@ impl OutputBound<'_> {
             ColumnSource::Column(side, column) if side == self.table.build_side() => {
                 self.table.data.chunks.add_row_bytes(column, &matches.build, to);
             }
-            ColumnSource::Column(_, column) => {
-                let Some(batch) = self.batch else { return };
+            ColumnSource::Column(side, column) => {
+                let Some(batch) = self.batch else {
+                    let nulls = self.null_bytes(side, column);
+                    return to.iter_mut().for_each(|bytes| *bytes += nulls);
+                };
                 let run: Vec<Row> = matches.run.clone().collect();
                 let rows = if run.is_empty() { &matches.probe } else { &run };
                 add_row_bytes(batch.column(column), rows, to);

@@ -1,10 +1,14 @@
 //! Bytes of single rows: a value may have one byte or a million, so batches of such values are
 //! bounded by what is measured, not by the number of rows.
+//!
+//! Rows may share a value: by runs, by list views, in dense unions. It counts in each of them, as
+//! gathering and writing make it anew for each.
 
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, RunArray, UnionArray};
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::MAX_INLINE_VIEW_LEN;
 use arrow_schema::DataType;
@@ -12,28 +16,60 @@ use workahead_walks::walk::Row;
 
 use crate::chunks::NO_ROW;
 
+/// More is measured as this, which fits no memory: sums of it over rows and columns don't overflow.
+const BYTES_MAX: usize = 1 << 40;
+
+/// An item of a list of fixed size takes a number while it is gathered, also where its type has no
+/// bytes.
+const ITEM_BYTES_MIN: usize = size_of::<u32>();
+
 /// Bytes of a value of fixed width; what a dictionary's key refers to is shared.
 pub(crate) fn fixed_bytes(data_type: &DataType) -> Option<usize> {
-    match data_type {
-        DataType::Null => Some(0),
-        DataType::Boolean => Some(1),
-        DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).ok(),
-        DataType::Dictionary(key, _) => fixed_bytes(key),
+    let bytes = match data_type {
+        DataType::Null => 0,
+        DataType::Boolean => 1,
+        DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).ok()?,
+        DataType::Dictionary(key, _) => fixed_bytes(key)?,
         DataType::FixedSizeList(item, items) => {
-            Some(fixed_bytes(item.data_type())? * usize::try_from(*items).ok()?)
+            fixed_list_bytes(fixed_bytes(item.data_type())?, *items)?
         }
         DataType::Struct(fields) => {
-            fields.iter().map(|field| fixed_bytes(field.data_type())).sum::<Option<_>>()
+            fields.iter().map(|field| fixed_bytes(field.data_type())).sum::<Option<usize>>()?
         }
-        other => other.primitive_width(),
-    }
+        other => other.primitive_width()?,
+    };
+    Some(bytes.min(BYTES_MAX))
+}
+
+/// Bytes of a list of fixed size, by those of an item; none if it has less than no items.
+fn fixed_list_bytes(item_bytes: usize, items: i32) -> Option<usize> {
+    Some(item_bytes.max(ITEM_BYTES_MIN).saturating_mul(usize::try_from(items).ok()?))
+}
+
+/// Bytes of a null: lists and binaries of fixed size are as wide without a value, whatever they are
+/// in. Other nulls of variable width take next to nothing.
+pub(crate) fn null_bytes(data_type: &DataType) -> usize {
+    let bytes = match data_type {
+        DataType::FixedSizeList(item, items) => {
+            fixed_list_bytes(null_bytes(item.data_type()), *items).unwrap_or(0)
+        }
+        DataType::Struct(fields) => {
+            fields.iter().map(|field| null_bytes(field.data_type())).sum::<usize>()
+        }
+        DataType::Union(fields, _) => {
+            fields.iter().map(|(_, field)| null_bytes(field.data_type())).sum::<usize>()
+        }
+        DataType::RunEndEncoded(_, value) => null_bytes(value.data_type()),
+        other => fixed_bytes(other).unwrap_or(0),
+    };
+    bytes.min(BYTES_MAX)
 }
 
 /// Bytes of a run of rows; of most types without a look at each of them.
 pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
     let count = rows.len();
     if let Some(bytes) = fixed_bytes(array.data_type()) {
-        return count * bytes;
+        return count.saturating_mul(bytes).min(BYTES_MAX);
     }
     match array.data_type() {
         DataType::Utf8 => of_offsets(array.as_string::<i32>().offsets(), &rows),
@@ -42,8 +78,8 @@ pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
         DataType::LargeBinary => of_offsets(array.as_binary::<i64>().offsets(), &rows),
         DataType::Utf8View => array.as_string_view().views()[rows].iter().map(view_bytes).sum(),
         DataType::BinaryView => array.as_binary_view().views()[rows].iter().map(view_bytes).sum(),
-        // Of unions and runs an average.
-        _ => nested_bytes(array, rows, run_bytes)
+        // Of a type that is not among these an average.
+        _ => nested_bytes(array, rows, IN_MEMORY)
             .unwrap_or_else(|| count * array.get_array_memory_size().div_ceil(array.len().max(1))),
     }
 }
@@ -51,37 +87,112 @@ pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
 /// Bytes of a run of an array.
 pub(crate) type RunBytes = fn(&dyn Array, Range<usize>) -> usize;
 
+/// How what is in rows is measured.
+#[derive(Clone, Copy)]
+pub(crate) struct Measure {
+    pub(crate) run_bytes: RunBytes,
+    /// Bytes of an item of a list beside its value.
+    pub(crate) item_bytes: usize,
+}
+
+/// Of arrays in memory.
+const IN_MEMORY: Measure = Measure { run_bytes, item_bytes: 0 };
+
 /// Bytes of a run of rows that have others within; none if they are of another kind.
 pub(crate) fn nested_bytes(
     array: &dyn Array,
     rows: Range<usize>,
-    run_bytes: RunBytes,
+    measure: Measure,
 ) -> Option<usize> {
-    Some(match array.data_type() {
-        DataType::List(_) => of_list::<i32>(array, rows, run_bytes),
-        DataType::LargeList(_) => of_list::<i64>(array, rows, run_bytes),
+    let run_bytes = measure.run_bytes;
+    let bytes = match array.data_type() {
+        DataType::List(_) => of_list::<i32>(array, rows, measure),
+        DataType::LargeList(_) => of_list::<i64>(array, rows, measure),
+        DataType::ListView(_) => of_list_view::<i32>(array, rows, measure),
+        DataType::LargeListView(_) => of_list_view::<i64>(array, rows, measure),
         DataType::Map(..) => {
             let map = array.as_map();
             let items = items(map.offsets(), &rows);
-            rows.len() * size_of::<i32>() + run_bytes(map.entries(), items)
+            rows.len() * size_of::<i32>() + of_items(map.entries(), items, measure)
         }
         DataType::FixedSizeList(..) => {
             let list = array.as_fixed_size_list();
             let items = list.value_length() as usize;
-            run_bytes(list.values(), rows.start * items..rows.end * items)
+            of_items(list.values(), rows.start * items..rows.end * items, measure)
         }
         DataType::Struct(_) => {
             let columns = array.as_struct().columns().iter();
-            columns.map(|column| run_bytes(column, rows.clone())).sum()
+            let columns = columns.map(|column| run_bytes(column, rows.clone()));
+            columns.fold(0, usize::saturating_add)
         }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => of_runs(array.as_run::<Int16Type>(), rows, run_bytes),
+            DataType::Int32 => of_runs(array.as_run::<Int32Type>(), rows, run_bytes),
+            _ => of_runs(array.as_run::<Int64Type>(), rows, run_bytes),
+        },
+        DataType::Union(..) => of_union(array.as_union(), rows, run_bytes),
         _ => return None,
-    })
+    };
+    Some(bytes.min(BYTES_MAX))
 }
 
-fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: RunBytes) -> usize {
+fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measure) -> usize {
     let list = array.as_list::<O>();
     let items = items(list.offsets(), &rows);
-    rows.len() * size_of::<O>() + of(list.values(), items)
+    rows.len() * size_of::<O>() + of_items(list.values(), items, of)
+}
+
+/// Lists may share their items, which count in each of them.
+fn of_list_view<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measure) -> usize {
+    let list = array.as_list_view::<O>();
+    let lists = list.offsets()[rows.clone()].iter().zip(&list.sizes()[rows]);
+    let bytes = lists.map(|(offset, size)| {
+        let start = offset.as_usize();
+        2 * size_of::<O>() + of_items(list.values(), start..start + size.as_usize(), of)
+    });
+    bytes.fold(0, usize::saturating_add)
+}
+
+/// Items of a list take some bytes even if their type has none.
+fn of_items(values: &dyn Array, items: Range<usize>, of: Measure) -> usize {
+    let count = items.len();
+    let bytes = match (of.run_bytes)(values, items) {
+        0 => count.saturating_mul(ITEM_BYTES_MIN),
+        bytes => bytes,
+    };
+    bytes.saturating_add(count.saturating_mul(of.item_bytes)).min(BYTES_MAX)
+}
+
+/// A value counts in each row of its run.
+fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>, rows: Range<usize>, of: RunBytes) -> usize {
+    let ends = runs.run_ends();
+    let (first, mut row, mut bytes) = (runs.get_physical_index(rows.start), rows.start, 0_usize);
+    for (at, end) in ends.values().iter().enumerate().skip(first) {
+        if row >= rows.end {
+            break;
+        }
+        // The ends are those of the whole array, of which this may be a slice.
+        let end = (end.as_usize() - ends.offset()).min(rows.end);
+        let run = (end - row).saturating_mul(of(runs.values(), at..at + 1));
+        (row, bytes) = (end, bytes.saturating_add(run));
+    }
+    bytes
+}
+
+/// A row of a dense union has a place in one child, which others may have too; one of another union
+/// has a value of each child.
+fn of_union(union: &UnionArray, rows: Range<usize>, of: RunBytes) -> usize {
+    let Some(places) = union.offsets() else {
+        let children = union.fields().iter();
+        let children = children.map(|(id, _)| of(union.child(id), rows.clone()));
+        return children.fold(rows.len(), usize::saturating_add);
+    };
+    let places = union.type_ids()[rows.clone()].iter().zip(&places[rows]);
+    let bytes = places.map(|(id, place)| {
+        let (head, at) = (size_of::<i8>() + size_of::<i32>(), *place as usize);
+        of(union.child(*id), at..at + 1).saturating_add(head)
+    });
+    bytes.fold(0, usize::saturating_add)
 }
 
 fn items<O: ArrowNativeType>(offsets: &OffsetBuffer<O>, rows: &Range<usize>) -> Range<usize> {
@@ -185,12 +296,13 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::builder::{MapBuilder, StringBuilder};
-    use arrow_array::types::{Int8Type, Int32Type};
+    use arrow_array::types::Int8Type;
     use arrow_array::{
-        BinaryArray, DictionaryArray, FixedSizeListArray, Int64Array, LargeStringArray, ListArray,
-        StringArray, StringViewArray, StructArray,
+        BinaryArray, DictionaryArray, FixedSizeListArray, Int16Array, Int32Array, Int64Array,
+        LargeStringArray, ListArray, ListViewArray, NullArray, StringArray, StringViewArray,
+        StructArray,
     };
-    use arrow_schema::Field;
+    use arrow_schema::{Field, UnionFields};
 
     use super::*;
 
@@ -224,9 +336,86 @@ mod tests {
         ]
     }
 
+    /// Arrays that share a value, or whose items have no bytes.
+    fn repeated() -> Vec<(ArrayRef, [usize; 3])> {
+        let runs = (Int32Array::from(vec![2, 3]), StringArray::from(vec!["ab", "c"]));
+        let runs = RunArray::<Int32Type>::try_new(&runs.0, &runs.1).unwrap();
+        let item = |data_type| Arc::new(Field::new("item", data_type, true));
+        let (offsets, sizes) = (vec![0_i32, 0, 1], vec![2_i32, 0, 2]);
+        let items: ArrayRef = Arc::new(Int16Array::from(vec![1, 2, 3]));
+        let views = ListViewArray::new(
+            item(DataType::Int16),
+            offsets.clone().into(),
+            sizes.clone().into(),
+            items,
+            None,
+        );
+        let nulls: ArrayRef = Arc::new(NullArray::new(6));
+        let null_views = ListViewArray::new(
+            item(DataType::Null),
+            offsets.into(),
+            sizes.into(),
+            nulls.clone(),
+            None,
+        );
+        let null_lists = FixedSizeListArray::new(item(DataType::Null), 2, nulls, None);
+        let fields = || {
+            let fields = [("text", DataType::Utf8), ("number", DataType::Int64)];
+            UnionFields::from_fields(fields.map(|(name, of)| Field::new(name, of, true)))
+        };
+        let children = |texts: Vec<&str>, numbers: Vec<i64>| -> Vec<ArrayRef> {
+            vec![Arc::new(StringArray::from(texts)), Arc::new(Int64Array::from(numbers))]
+        };
+        let ids = vec![0_i8, 1, 0];
+        let dense = UnionArray::try_new(
+            fields(),
+            ids.clone().into(),
+            Some(vec![0_i32; 3].into()),
+            children(vec!["ab"], vec![1]),
+        );
+        let sparse = children(vec!["ab", "", "c"], vec![1, 2, 3]);
+        let sparse = UnionArray::try_new(fields(), ids.into(), None, sparse);
+        vec![
+            (Arc::new(runs), [6, 6, 5]),
+            (Arc::new(views), [12, 8, 12]),
+            (Arc::new(null_views), [16, 8, 16]),
+            (Arc::new(null_lists), [8; 3]),
+            (Arc::new(dense.unwrap()), [5 + 6, 5 + 8, 5 + 6]),
+            (Arc::new(sparse.unwrap()), [1 + 6 + 8, 1 + 4 + 8, 1 + 5 + 8]),
+        ]
+    }
+
+    #[test]
+    fn a_width_is_a_number_whatever_the_type() {
+        let list = |item: DataType, items| {
+            DataType::FixedSizeList(Arc::new(Field::new("item", item, true)), items)
+        };
+        let text = Field::new("text", DataType::Utf8, true);
+        let binary = Field::new("binary", DataType::FixedSizeBinary(1_000), true);
+        let mixed = DataType::Struct(vec![text, binary].into());
+        let huge = list(list(DataType::Decimal128(38, 0), 1 << 30), 1 << 30);
+        let types = [
+            (list(DataType::Float32, 1_024), Some(4_096), 4_096),
+            (list(DataType::Null, 1_000), Some(4_000), 4_000),
+            (list(DataType::Struct(Vec::<Field>::new().into()), 1_000), Some(4_000), 4_000),
+            (list(DataType::Utf8, 1_000), None, 4_000),
+            (list(mixed.clone(), 10), None, 10_000),
+            (mixed, None, 1_000),
+            (huge, Some(BYTES_MAX), BYTES_MAX),
+            (list(DataType::Int8, -1), None, 0),
+            (DataType::FixedSizeBinary(-1), None, 0),
+            (DataType::Null, Some(0), 0),
+            (DataType::Utf8, None, 0),
+        ];
+        for (data_type, fixed, null) in types {
+            assert_eq!(fixed_bytes(&data_type), fixed, "{data_type}");
+            assert_eq!(null_bytes(&data_type), null, "{data_type}");
+        }
+    }
+
     #[test]
     fn rows_are_measured() {
-        for (array, expected) in arrays() {
+        for (array, expected) in arrays().into_iter().chain(repeated()) {
             let name = array.data_type().clone();
             let mut bytes = vec![0; 3];
             add_row_bytes(&array, &[0, 1, 2], &mut bytes);

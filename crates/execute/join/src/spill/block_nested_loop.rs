@@ -20,8 +20,9 @@ use crate::context::Context;
 use crate::gather;
 use crate::join_type::SideOutput;
 use crate::match_bitmap::MatchBitmap;
-use crate::memory_estimate::{RowSize, sliced_bytes};
-use crate::row_bytes::WidestValues;
+use crate::memory_estimate::{OutputSize, RowSize, sliced_bytes};
+use crate::output_columns::ColumnSource;
+use crate::row_bytes::{WidestValues, null_bytes};
 use crate::{
     FinalPhase, JoinError, JoinSpec, JoinTable, MemoryError, ProbeMetrics, Prober, Progress,
     Reservation,
@@ -137,7 +138,7 @@ impl BlockNestedLoopJoin {
                 }
             }
             State::Unmatched { batches, batch: Some(batch), first_row } => {
-                let rows = batch.num_rows().min(self.spec.batch_rows);
+                let rows = batch.num_rows().min(self.unmatched_rows());
                 let rest = batch.num_rows() - rows;
                 let left = (rest > 0).then(|| batch.slice(rows, rest));
                 self.state = State::Unmatched { batches, batch: left, first_row: first_row + rows };
@@ -244,6 +245,19 @@ impl BlockNestedLoopJoin {
             self.state = State::Unmatched { batches: self.batches(), batch: None, first_row: 0 };
         }
         Ok(())
+    }
+
+    /// How many rows are output on their own at once: nulls of the build side may be wide.
+    fn unmatched_rows(&self) -> usize {
+        let spec = &self.spec;
+        let nulls = spec.output_columns.sources.iter().map(|source| match *source {
+            ColumnSource::Column(side, column) if side == spec.build_side => {
+                null_bytes(spec.schema_of(side).field(column).data_type())
+            }
+            _ => 0,
+        });
+        let OutputSize { rows, bytes_max } = self.context.output_size(spec);
+        rows.min(bytes_max / nulls.sum::<usize>().max(1)).max(1)
     }
 
     /// Rows of a probe batch that are output on their own.

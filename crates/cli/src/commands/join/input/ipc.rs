@@ -7,7 +7,10 @@
 //!
 //! arrow-ipc allocates what a message says of its length and of its contents before compression. A
 //! message here is as long as what was read of it, its buffers lie in it, and what they are decoded
-//! to fits the memory that may be used, as do all dictionaries together.
+//! to fits the memory that may be used, as do all dictionaries together. An item of a list counts
+//! also where its type has no bytes.
+
+mod repeats;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -173,8 +176,9 @@ impl IpcReader {
                 MessageHeader::DictionaryBatch => self.take_dictionary(&message)?,
                 _ => {
                     let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
-                    if batch.is_some() {
-                        return Ok(batch);
+                    if let Some(batch) = batch {
+                        repeats::check(&batch, self.bytes_max)?;
+                        return Ok(Some(batch));
                     }
                 }
             }
@@ -295,11 +299,13 @@ fn checked(
 fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usize, ArrowError> {
     let nodes = batch.nodes().into_iter().flatten();
     let lengths = nodes.map(|node| (node.length(), node.null_count()));
-    for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
+    let mut items = 0_usize;
+    for (rows, nulls) in [(batch.length(), 0)].into_iter().chain(lengths) {
         // Arrow's own rows are 32 bits wide in more places than not.
         if i32::try_from(rows).is_err() || nulls < 0 || nulls > rows || rows < 0 {
             return Err(wrong("a batch has an impossible number of rows"));
         }
+        items = items.saturating_add((rows - batch.length()).max(0) as usize);
     }
     let codec = batch.compression().map(|compression| compression.codec());
     // Of each buffer, though several may be the same bytes: the decoder copies one that begins at
@@ -324,6 +330,8 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usiz
         }
         decoded = decoded.saturating_add(takes);
     }
+    // Lists of nulls have any number of items in no bytes; each is numbered once it is gathered.
+    let decoded = decoded.max(items.saturating_mul(fields::ITEM_BYTES));
     fits(decoded, bytes_max)?;
     Ok(decoded)
 }
@@ -381,7 +389,9 @@ fn schema_of(schema: arrow_ipc::Schema<'_>, bytes_max: usize) -> Result<SchemaRe
     if !schema.endianness().equals_to_target_endianness() {
         return Err(wrong("its numbers are in the other order of bytes"));
     }
-    Ok(Arc::new(fb_to_schema(schema)))
+    let schema = fb_to_schema(schema);
+    fields::check_row(&schema, bytes_max)?;
+    Ok(Arc::new(schema))
 }
 
 fn wrong(says: &str) -> ArrowError {

@@ -50,7 +50,9 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
         .with_offset_index_policy(PageIndexPolicy::Optional);
     reader.read_page_indexes(file)?;
     let options = ArrowReaderOptions::new();
-    Ok(ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options)?)
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options)?;
+    fields::check_row(metadata.schema(), bytes_max)?;
+    Ok(metadata)
 }
 
 /// `FileMetaData`.

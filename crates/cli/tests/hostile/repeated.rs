@@ -1,0 +1,93 @@
+//! Arrow columns of a few bytes that stand for gigabytes: values that rows share, items without
+//! bytes, and types that are wide without a row.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Int8Array, Int32Array, Int64Array,
+    LargeStringArray, ListArray, ListViewArray, NullArray, RecordBatch, RunArray, UnionArray,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, Field, Schema, UnionFields};
+
+/// A column `w` beside as many ids.
+pub(crate) fn with_ids(column: ArrayRef) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..column.len() as i64));
+    let columns = [("id", ids, false), ("w", column, true)];
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+/// A stream of a schema, without a batch.
+pub(crate) fn without_rows(path: &Path, data_type: DataType) {
+    let fields = vec![Field::new("id", DataType::Int64, false), Field::new("w", data_type, true)];
+    let file = File::create(path).unwrap();
+    StreamWriter::try_new(file, &Schema::new(fields)).unwrap().finish().unwrap();
+}
+
+fn text(bytes: usize) -> LargeStringArray {
+    LargeStringArray::from(vec!["x".repeat(bytes)])
+}
+
+/// Runs of as many rows each, of the same text.
+pub(crate) fn runs(runs: usize, rows: i32, text_bytes: usize) -> ArrayRef {
+    let ends = Int32Array::from_iter_values((1..=runs as i32).map(|run| run * rows));
+    let texts = LargeStringArray::from(vec!["x".repeat(text_bytes); runs]);
+    Arc::new(RunArray::<Int32Type>::try_new(&ends, &texts).unwrap())
+}
+
+/// Rows of a dense union that are one text.
+pub(crate) fn sharing_union(rows: usize, text_bytes: usize) -> ArrayRef {
+    let fields = UnionFields::from_fields([Field::new("text", DataType::LargeUtf8, true)]);
+    let (ids, places) = (vec![0_i8; rows], vec![0_i32; rows]);
+    let texts: ArrayRef = Arc::new(text(text_bytes));
+    let union = UnionArray::try_new(fields, ids.into(), Some(places.into()), vec![texts]);
+    Arc::new(union.unwrap())
+}
+
+fn item(data_type: &DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", data_type.clone(), true))
+}
+
+/// Lists that all have the same items.
+pub(crate) fn sharing_lists(rows: usize, items: i32) -> ArrayRef {
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![7; items as usize]));
+    let (offsets, sizes) = (vec![0_i32; rows], vec![items; rows]);
+    let item = item(&DataType::Int8);
+    Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), numbers, None))
+}
+
+/// Lists of one item each.
+pub(crate) fn single_lists(rows: i32) -> ArrayRef {
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![7; rows as usize]));
+    let (offsets, sizes) = ((0..rows).collect::<Vec<_>>(), vec![1_i32; rows as usize]);
+    let item = item(&DataType::Int8);
+    Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), numbers, None))
+}
+
+/// Lists of nulls, which have no bytes.
+pub(crate) fn null_lists(rows: usize, items: i32) -> ArrayRef {
+    let nulls = NullArray::new(rows * items as usize);
+    let item = item(&DataType::Null);
+    Arc::new(FixedSizeListArray::new(item, items, Arc::new(nulls), None))
+}
+
+/// Vectors of 4 KiB.
+pub(crate) fn vectors(rows: usize) -> ArrayRef {
+    let numbers: ArrayRef = Arc::new(Float32Array::from(vec![0.5; 1_024 * rows]));
+    Arc::new(FixedSizeListArray::new(item(&DataType::Float32), 1_024, numbers, None))
+}
+
+/// One row, a list of all of these.
+pub(crate) fn one_list(items: ArrayRef) -> ArrayRef {
+    let offsets = OffsetBuffer::from_lengths([items.len()]);
+    Arc::new(ListArray::new(item(items.data_type()), offsets, items, None))
+}
+
+/// A type of lists of fixed size.
+pub(crate) fn list_type(of: &DataType, items: i32) -> DataType {
+    DataType::FixedSizeList(item(of), items)
+}
