@@ -260,6 +260,7 @@ fn a_server_that_falls_silent_is_left_wherever_it_does() {
         (&study, "has_table_privilege"),
         (&study, "SHOW server_version"),
         (&study, "set_config"),
+        (&study, "SHOW search_path"),
         (&capacity, "is_superuser"),
         (&capacity, "pg_stat_database"),
     ] {

@@ -32,6 +32,7 @@ use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
+pub(crate) use query::comment_end;
 use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
 use url::Url;
@@ -132,9 +133,10 @@ impl Target {
         connection.texts("SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))")
     }
 
-    /// A session of PostgreSQL; for one that only reads, its own functions come first.
+    /// A session of PostgreSQL; for one that only reads, its own functions come first. The time
+    /// limit of the login lasts until the server has said so.
     fn open_postgres(&self) -> Result<Box<dyn Connection>, SessionError> {
-        let mut connection = postgres::Connection::open(&self.address)?;
+        let mut connection = postgres::Connection::open_briefly(&self.address)?;
         if self.access == Access::ReadOnly
             && let Some(first) = shadows(&connection.texts("SHOW search_path")?.concat())
         {
@@ -144,6 +146,7 @@ impl Target {
                  others can then replace: ALTER ROLE or ALTER DATABASE … RESET search_path"
             )));
         }
+        connection.lift_limit();
         Ok(boxed(connection))
     }
 

@@ -260,7 +260,7 @@ impl Recorder {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<bool, ObserverError> {
         let looks = (length.as_secs_f64() * LOOKS_PER_S).ceil().max(1.0) as u32;
-        let mut by_kind = Figures::new();
+        let (mut by_kind, dialect) = (Figures::new(), self.target.software.dialect());
         self.connection.limit_answers();
         self.connection.session().begin()?;
         for number in 1..=looks {
@@ -278,7 +278,7 @@ impl Recorder {
             add(&mut by_kind, &seen.by_kind);
             add(&mut self.capture.events, &seen.events);
             for Holder { kind, who, text } in seen.holders {
-                let text = words::without_values(&text);
+                let text = words::without_values(&text, dialect);
                 let says = bounded(&format!("{who}, {}: {text}", kind.replace('_', " ")));
                 add(&mut self.capture.holders, &Figures::from([(says, 1.0)]));
             }
@@ -294,7 +294,7 @@ impl Recorder {
                     self.strangers.insert(user);
                 }
             } else if self.texts.len() < PLANS_MAX {
-                self.texts.entry(words::without_values(&text)).or_insert(text);
+                self.texts.entry(words::without_values(&text, dialect)).or_insert(text);
             }
         }
         self.connection.session().rollback()?;

@@ -41,16 +41,21 @@ impl Connection {
     /// [`SessionError::Failed`] with what the server says.
     pub fn open(address: &Address) -> Result<Connection, SessionError> {
         let mut connection = Connection::open_briefly(address)?;
-        connection.wire.set_patience(Patience::Endless);
+        connection.lift_limit();
         Ok(connection)
     }
 
-    /// The same, with a time limit for the login and all that follows.
+    /// The same, with a time limit for the login and all that follows, until it is lifted.
     pub(crate) fn open_briefly(address: &Address) -> Result<Connection, SessionError> {
         let mut wire = Wire::new(encryption::dial(address)?);
         let key = login(&mut wire, address)?;
         let (address, statements, cells) = (address.clone(), Vec::new(), Vec::new());
         Ok(Connection { wire, address, key, statements, cells })
+    }
+
+    /// Waits for the answers that follow without a limit, as statements need it.
+    pub(crate) fn lift_limit(&mut self) {
+        self.wire.set_patience(Patience::Endless);
     }
 
     /// Runs a text of any number of statements, and passes all their rows to `row`, every value as

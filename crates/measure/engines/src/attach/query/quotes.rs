@@ -108,7 +108,7 @@ fn is_of_name(byte: u8) -> bool {
 }
 
 /// The last byte of a comment; none if it has no end, which the parser says.
-fn comment_end(bytes: &[u8], start: usize, dialect: Dialect) -> Option<usize> {
+pub(crate) fn comment_end(bytes: &[u8], start: usize, dialect: Dialect) -> Option<usize> {
     let (mut depth, mut at) = (1, start + 2);
     loop {
         match bytes.get(at..at + 2)? {

@@ -3,12 +3,19 @@
 use std::collections::BTreeMap;
 
 use workahead_study::capture::Figures;
-use workahead_workloads::session::{Row, Session, SessionError, StatementId};
+use workahead_workloads::session::{Row, Session, SessionError, StatementId, Value};
 
 use super::{Holder, Ran, bounded};
 use crate::bounded_texts::BoundedTexts;
 
-/// The rows of a query that was prepared.
+/// Longest name that is kept: servers have names of at most three parts of 64 characters.
+const NAME_CHARS_MAX: usize = 300;
+
+/// Longest text that is planned. It must be whole, so that longer ones are left out.
+const RAN_BYTES_MAX: usize = 60_000;
+
+/// The rows of a query that was prepared. Their texts have a bound together, whatever of them is
+/// kept.
 pub(super) fn rows<T>(
     session: &mut dyn Session,
     statement: StatementId,
@@ -16,16 +23,27 @@ pub(super) fn rows<T>(
 ) -> Result<Vec<T>, SessionError> {
     /// Settings, tables, statements: a server may send rows without end.
     const ROWS_MAX: usize = 50_000;
-    let mut all = Vec::new();
+    let (mut all, mut bound) = (Vec::new(), BoundedTexts::default());
     session.query(statement, &[], &mut |row| {
         if all.len() >= ROWS_MAX {
             let says = "its answer has more than 50,000 rows where far fewer are usual";
             return Err(SessionError::Gone(says.to_owned()));
         }
+        for column in 0..row.columns() {
+            // What is no text, or is damaged, takes no room.
+            if let Ok(Value::Text(text)) = row.value(column) {
+                bound.count(text)?;
+            }
+        }
         all.push(take(row)?);
         Ok(())
     })?;
     Ok(all)
+}
+
+/// A name of a table, an event, a user.
+pub(super) fn name(row: Row<'_>, column: usize) -> Result<String, SessionError> {
+    Ok(row.text(column)?.chars().take(NAME_CHARS_MAX).collect())
 }
 
 /// What sessions do, the event that they wait for, and their number.
@@ -34,7 +52,7 @@ pub(super) fn kinds(
     statement: StatementId,
 ) -> Result<Vec<(String, String, f64)>, SessionError> {
     rows(session, statement, &mut |row| {
-        Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned(), row.int(2)?.max(0) as f64))
+        Ok((name(row, 0)?, name(row, 1)?, row.int(2)?.max(0) as f64))
     })
 }
 
@@ -43,20 +61,22 @@ pub(super) fn holders(
     statement: StatementId,
 ) -> Result<Vec<Holder>, SessionError> {
     rows(session, statement, &mut |row| {
-        let kind = row.text(0)?.to_owned();
-        Ok(Holder { kind, who: row.text(1)?.to_owned(), text: row.text(2)?.to_owned() })
+        Ok(Holder { kind: name(row, 0)?, who: name(row, 1)?, text: bounded(row.text(2)?) })
     })
 }
 
-/// Who ran a statement, whether that is a trusted user, and its text.
+/// Who ran a statement, whether that is a trusted user, and its text; without those that are too
+/// long.
 pub(super) fn ran(
     session: &mut dyn Session,
     statement: StatementId,
 ) -> Result<Vec<Ran>, SessionError> {
-    rows(session, statement, &mut |row| {
-        let (user, text) = (row.text(0)?.to_owned(), row.text(2)?.to_owned());
-        Ok(Ran { user, is_trusted: row.int(1)? == 1, text })
-    })
+    let all = rows(session, statement, &mut |row| {
+        let (user, is_trusted, text) = (name(row, 0)?, row.int(1)? == 1, row.text(2)?);
+        let is_short = text.len() <= RAN_BYTES_MAX;
+        Ok(is_short.then(|| Ran { user, is_trusted, text: text.to_owned() }))
+    })?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// What was read; what can't be is named.
@@ -77,7 +97,7 @@ pub(super) fn figures(
     statement: StatementId,
 ) -> Result<Figures, SessionError> {
     let pairs = rows(session, statement, &mut |row| {
-        Ok((row.text(0)?.to_owned(), row.real(1).ok().filter(|value| value.is_finite())))
+        Ok((name(row, 0)?, row.real(1).ok().filter(|value| value.is_finite())))
     })?;
     let known = |(name, value): (String, Option<f64>)| Some((name, value?.max(0.0)));
     Ok(pairs.into_iter().filter_map(known).collect())
@@ -88,11 +108,87 @@ pub(super) fn texts(
     session: &mut dyn Session,
     statement: StatementId,
 ) -> Result<BTreeMap<String, String>, SessionError> {
-    let mut bound = BoundedTexts::default();
     let pairs = rows(session, statement, &mut |row| {
         let value = if row.is_null(1)? { "" } else { row.text(1)? };
-        bound.push(value)?;
-        Ok((row.text(0)?.to_owned(), bounded(value)))
+        Ok((bounded(row.text(0)?), bounded(value)))
     })?;
     Ok(pairs.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use workahead_workloads::session::{Counts, Dialect, OnRow};
+
+    use super::*;
+
+    /// A server that answers with one row again and again.
+    struct Server<'a> {
+        row: &'a [Value<'a>],
+        times: usize,
+    }
+
+    impl Session for Server<'_> {
+        fn dialect(&self) -> Dialect {
+            Dialect::Postgres
+        }
+
+        fn run(&mut self, _: &str) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn prepare(&mut self, _: &str) -> Result<StatementId, SessionError> {
+            Ok(StatementId(0))
+        }
+
+        fn exchange(
+            &mut self,
+            _: StatementId,
+            _: &[Value<'_>],
+            row: OnRow<'_>,
+        ) -> Result<Counts, SessionError> {
+            for _ in 0..self.times {
+                row(Row::new(&self.row))?;
+            }
+            Ok(Counts::default())
+        }
+
+        fn begin(&mut self) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn commit(&mut self) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn rollback(&mut self) -> Result<(), SessionError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn rows_without_end_are_given_up() {
+        let long = "x".repeat(100_000);
+        for (text, says) in [("", "more than 50,000 rows"), (long.as_str(), "more than 16 MiB")] {
+            let row = [Value::Text("log"), Value::Text(text), Value::Int(1)];
+            let mut server = Server { row: &row, times: usize::MAX };
+            let given_up = kinds(&mut server, StatementId(0)).unwrap_err();
+            assert!(matches!(given_up, SessionError::Gone(_)), "{given_up}");
+            assert!(given_up.to_string().contains(says), "{given_up}");
+        }
+    }
+
+    #[test]
+    fn names_are_cut_and_long_statements_left_out() {
+        let long = "x".repeat(RAN_BYTES_MAX + 1);
+        let row = [Value::Text(&long), Value::Text(&long), Value::Int(1)];
+        let seen = kinds(&mut Server { row: &row, times: 1 }, StatementId(0)).unwrap();
+        let (kind, event, count) = &seen[0];
+        assert_eq!((kind.len(), event.len(), *count), (NAME_CHARS_MAX, NAME_CHARS_MAX, 1.0));
+        for (text, kept) in [(&long[1..], 1), (&long[..], 0)] {
+            let row = [Value::Text(&long), Value::Int(1), Value::Text(text)];
+            let ran = ran(&mut Server { row: &row, times: 1 }, StatementId(0)).unwrap();
+            assert_eq!(ran.len(), kept);
+            assert!(ran.iter().all(|one| one.user.len() == NAME_CHARS_MAX && one.text == text));
+        }
+    }
 }

@@ -275,7 +275,7 @@ fn tables(session: &mut dyn Session) -> Result<BTreeMap<String, Figures>, Sessio
     let all = rows(session, statement, &mut |row| {
         let figures = [("rows", row.real(1)?.max(0.0)), ("bytes", row.real(2)?.max(0.0))];
         let figures = figures.map(|(name, value)| (name.to_owned(), value));
-        Ok((row.text(0)?.to_owned(), Figures::from(figures)))
+        Ok((answers::name(row, 0)?, Figures::from(figures)))
     })?;
     Ok(all.into_iter().collect())
 }
@@ -283,8 +283,8 @@ fn tables(session: &mut dyn Session) -> Result<BTreeMap<String, Figures>, Sessio
 fn indexes(session: &mut dyn Session) -> Result<BTreeMap<String, Index>, SessionError> {
     let statement = session.prepare(INDEXES)?;
     let all = rows(session, statement, &mut |row| {
-        let (table, definition) = (row.text(1)?.to_owned(), super::bounded(row.text(2)?));
-        Ok((row.text(0)?.to_owned(), Index { table, definition, scans: None }))
+        let (table, definition) = (answers::name(row, 1)?, super::bounded(row.text(2)?));
+        Ok((answers::name(row, 0)?, Index { table, definition, scans: None }))
     })?;
     Ok(all.into_iter().collect())
 }
@@ -297,7 +297,7 @@ fn statements(session: &mut dyn Session) -> Result<BTreeMap<String, Statement>, 
         };
         let figures = STATEMENT_FIGURES.iter().enumerate().map(figure);
         let figures = figures.collect::<Result<Figures, SessionError>>()?;
-        Ok((row.text(0)?.to_owned(), Statement { text: row.text(1)?.to_owned(), figures }))
+        Ok((answers::name(row, 0)?, Statement { text: row.text(1)?.to_owned(), figures }))
     })?;
     Ok(all.into_iter().collect())
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use workahead_study::capture::{Figures, Index, Statement, WORKING};
-use workahead_workloads::session::{Session, SessionError, StatementId};
+use workahead_workloads::session::{Dialect, Session, SessionError, StatementId};
 
 use super::answers::{self, figures, kinds, or_missing, rows};
-use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source};
+use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source, words};
 use crate::attach::Target;
 use crate::connector::Connection;
 
@@ -156,7 +156,7 @@ const TRUSTED: &str = "(SELECT oid FROM pg_catalog.pg_roles
                 WHERE datname = pg_catalog.current_database()))";
 
 /// Texts that are whole, and who ran them. Sessions that are idle show their last one. No user
-/// leaves another without.
+/// leaves another without. All of them together fit in the room of an answer.
 fn texts_text() -> String {
     format!(
         "SELECT usename, is_trusted, query
@@ -170,7 +170,7 @@ fn texts_text() -> String {
                        AND pid <> pg_catalog.pg_backend_pid()
                        AND query ~* '^\\s*(select|with)\\M'
                        AND pg_catalog.octet_length(query) <
-                         (SELECT setting::int - 1 FROM pg_catalog.pg_settings
+                         (SELECT least(30000, setting::int - 1) FROM pg_catalog.pg_settings
                           WHERE name = 'track_activity_query_size')) AS ran) AS numbered
          WHERE row_number <= 32
          ORDER BY is_trusted DESC LIMIT 512"
@@ -330,7 +330,7 @@ fn tables(session: &mut dyn Session) -> Result<BTreeMap<String, Figures>, Sessio
             Ok(((*name).to_owned(), row.real(column + 1)?.max(0.0)))
         };
         let figures = TABLE_FIGURES.iter().enumerate().map(figure);
-        Ok((row.text(0)?.to_owned(), figures.collect::<Result<Figures, SessionError>>()?))
+        Ok((answers::name(row, 0)?, figures.collect::<Result<Figures, SessionError>>()?))
     })?;
     Ok(all.into_iter().collect())
 }
@@ -339,11 +339,11 @@ fn indexes(session: &mut dyn Session) -> Result<BTreeMap<String, Index>, Session
     let statement = session.prepare(INDEXES)?;
     let all = rows(session, statement, &mut |row| {
         let index = Index {
-            table: row.text(1)?.to_owned(),
+            table: answers::name(row, 1)?,
             definition: super::bounded(row.text(2)?),
             scans: Some(row.real(3)?.max(0.0)),
         };
-        Ok((row.text(0)?.to_owned(), index))
+        Ok((answers::name(row, 0)?, index))
     })?;
     Ok(all.into_iter().collect())
 }
@@ -367,15 +367,18 @@ fn statements(
     let statement = session.prepare(&text)?;
     let all = rows(session, statement, &mut |row| {
         let text = if row.is_null(1)? { "" } else { row.text(1)? };
-        Ok((row.text(0)?.to_owned(), text.to_owned(), row.text(2)?.to_owned(), row.real(3)?))
+        Ok((answers::name(row, 0)?, text.to_owned(), answers::name(row, 2)?, row.real(3)?))
     })?;
     let mut statements: BTreeMap<String, Statement> = BTreeMap::new();
     for (id, text, name, value) in all {
         let Some((_, name, unit)) = STATEMENT_FIGURES.iter().find(|one| one.0 == name) else {
             continue;
         };
-        let statement = statements.entry(id).or_default();
-        statement.text = text;
+        // The server leaves the values in texts that are no queries or changes of rows: passwords.
+        let statement = statements.entry(id).or_insert_with(|| Statement {
+            text: words::without_values(&text, Dialect::Postgres),
+            ..Statement::default()
+        });
         *statement.figures.entry((*name).to_owned()).or_default() += unit * value.max(0.0);
     }
     Ok(Some(statements))

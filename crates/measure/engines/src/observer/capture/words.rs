@@ -1,36 +1,126 @@
 //! What is kept of texts that may have secrets in them: statements without their values, which also
 //! makes two of them the same statement, and settings.
 
-/// A text whose quoted texts and numbers are `?`, and whose white space is single.
-pub(super) fn without_values(text: &str) -> String {
+use workahead_workloads::session::Dialect;
+
+use crate::attach::comment_end;
+
+/// A part of a statement.
+enum Piece {
+    /// White space, or a comment: programs write values there too.
+    Gap,
+    /// A quoted text, or a number.
+    Value,
+    /// Anything else.
+    Plain,
+}
+
+/// A text whose quoted texts and numbers are `?`, and whose white space and comments are single
+/// spaces. Where the end of a quoted text is unknown, as in one that was cut, all of the rest is
+/// one.
+pub(super) fn without_values(text: &str, dialect: Dialect) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    let mut last = ' ';
-    while let Some(c) = rest.next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-        if c == '\'' {
-            // A doubled quote is two texts side by side, which is as well.
-            while rest.next_if(|c| *c != '\'').is_some() {}
-            rest.next();
-            if last != '?' {
-                out.push('?');
-            }
-            last = '?';
-        } else if c.is_ascii_digit() && !is_word(last) {
-            while rest.next_if(|c| is_word(*c) || *c == '.').is_some() {}
-            out.push('?');
-            last = '?';
-        } else if c.is_whitespace() {
-            if last != ' ' {
-                out.push(' ');
-            }
-            last = ' ';
-        } else {
-            out.push(c);
-            last = c;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, bytes) = first_piece(rest, dialect);
+        let (taken, left) = rest.split_at(bytes);
+        match piece {
+            Piece::Gap if !(out.is_empty() || out.ends_with(' ')) => out.push(' '),
+            Piece::Value if !out.ends_with('?') => out.push('?'),
+            Piece::Gap | Piece::Value => {}
+            Piece::Plain => out.push_str(taken),
         }
+        rest = left;
     }
     out.trim_end_matches([' ', ';']).to_owned()
+}
+
+/// What a text begins with, and how many bytes that has. What the server takes in one piece must be
+/// one here too: a quote in a name or in a comment would turn what is quoted inside out.
+fn first_piece(text: &str, dialect: Dialect) -> (Piece, usize) {
+    let is_mariadb = dialect == Dialect::MariaDb;
+    let mut all = text.chars();
+    // No character stands for the end.
+    let [first, second, third] = std::array::from_fn(|_| all.next().unwrap_or('\0'));
+    let is_line_comment = match (first, second) {
+        ('#', _) => is_mariadb,
+        // Two signs of a number in MariaDB, unless white space follows.
+        ('-', '-') => !is_mariadb || third.is_ascii_whitespace() || third.is_ascii_control(),
+        _ => false,
+    };
+    // To servers all that is not ASCII is of names.
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
+    let whole = text.len();
+    match first {
+        _ if is_line_comment => {
+            (Piece::Gap, span(text, |c| c != '\n' && (c != '\r' || is_mariadb)))
+        }
+        // MariaDB runs what is in such a comment.
+        '/' if is_mariadb && (text.starts_with("/*!") || text.starts_with("/*M!")) => {
+            (Piece::Value, whole)
+        }
+        '/' if second == '*' => {
+            let last = comment_end(text.as_bytes(), 0, dialect);
+            (Piece::Gap, last.map_or(whole, |last| last + 1))
+        }
+        '\'' => (Piece::Value, text_end(text, is_mariadb).unwrap_or(whole)),
+        '"' if is_mariadb => (Piece::Value, text_end(text, true).unwrap_or(whole)),
+        'e' | 'E' if second == '\'' && !is_mariadb => {
+            (Piece::Value, text_end(&text[1..], true).map_or(whole, |end| end + 1))
+        }
+        '$' if !is_mariadb => dollar(text),
+        '"' | '`' if (first == '`') == is_mariadb => match text[1..].find(first) {
+            Some(length) => (Piece::Plain, length + 2),
+            None => (Piece::Value, whole),
+        },
+        _ if first.is_ascii_digit() => {
+            (Piece::Value, span(text, |c| c == '.' || is_word(c) && c != '$'))
+        }
+        _ if is_word(first) => (Piece::Plain, span(text, is_word)),
+        _ if first.is_whitespace() => {
+            (Piece::Gap, span(text, |c| c.is_ascii() && c.is_whitespace()))
+        }
+        _ => (Piece::Plain, first.len_utf8()),
+    }
+}
+
+/// The length of a text's beginning of such characters.
+fn span(text: &str, is_of_it: impl Fn(char) -> bool) -> usize {
+    text.find(|c: char| !is_of_it(c)).unwrap_or(text.len())
+}
+
+/// Where the quoted text ends with which a text begins; none when that is not there, or unknown: in
+/// PostgreSQL it is for a session to say whether a backslash escapes a quote outside of `E'…'`.
+fn text_end(text: &str, escapes: bool) -> Option<usize> {
+    let mut all = text.char_indices();
+    let (_, quote) = all.next()?;
+    while let Some((at, c)) = all.next() {
+        if c == '\\' {
+            let (_, escaped) = all.next()?;
+            if escaped == quote && !escapes {
+                return None;
+            }
+        } else if c == quote && all.next().is_none_or(|(_, next)| next != quote) {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// What begins with a dollar sign in PostgreSQL: `$1`, `$$…$$`, `$tag$…$tag$`.
+fn dollar(text: &str) -> (Piece, usize) {
+    let digits = span(&text[1..], |c| c.is_ascii_digit());
+    if digits > 0 {
+        return (Piece::Plain, 1 + digits);
+    }
+    let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+    let end = 1 + span(&text[1..], is_tag);
+    if !text[end..].starts_with('$') {
+        return (Piece::Plain, 1);
+    }
+    let (quote, rest) = text.split_at(end + 1);
+    let length = rest.find(quote).map_or(rest.len(), |at| at + quote.len());
+    (Piece::Value, quote.len() + length)
 }
 
 /// Replaces the value of a setting that may be a secret by what tells it from another: a number of
@@ -126,7 +216,55 @@ mod tests {
             ("select 'without end", "select ?"),
             ("", ""),
         ] {
-            assert_eq!(without_values(text), without);
+            assert_eq!(without_values(text, Dialect::Postgres), without);
+        }
+    }
+
+    #[test]
+    fn values_of_postgres_are_marks() {
+        for (text, without) in [
+            ("ALTER ROLE app PASSWORD 'hunter2'", "ALTER ROLE app PASSWORD ?"),
+            (
+                "CREATE USER MAPPING FOR a SERVER b OPTIONS (password 'c''d', e 'f')",
+                "CREATE USER MAPPING FOR a SERVER b OPTIONS (password ?, e ?)",
+            ),
+            (r"select E'it\'s secret', e'\\', 'C:\\', U&'\0441'", "select ?, ?, ?, U&?"),
+            // It may be the end of the text or not.
+            (r"select a, 'it\'s secret'", "select a, ?"),
+            ("select E'cut \\", "select ?"),
+            ("DO $$ it's secret $$ LANGUAGE sql", "DO ? LANGUAGE sql"),
+            ("DO $a_1$ it's $$ secret $a$ $a_1$, $12", "DO ?, $12"),
+            ("DO $é$ it's cut $", "DO ?"),
+            ("select $1$$secret one$$, 1$$secret one$$", "select $1?, ?"),
+            ("select a$$b, $, 'x'", "select a$$b, $, ?"),
+            (r#"select "it's", "a""b'", 'x'"#, r#"select "it's", "a""b'", ?"#),
+            (r#"select "secret"#, "select ?"),
+            ("/* don't */ select 'x' -- it's\n, 'y'", "select ? , ?"),
+            ("select /* ' /* secret */ ' */ 'x'", "select ?"),
+            ("select /* secret", "select"),
+            ("select `, 'x', é1", "select `, ?, é1"),
+        ] {
+            assert_eq!(without_values(text, Dialect::Postgres), without, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_mariadb_are_marks() {
+        for (text, without) in [
+            (r#"UPDATE users SET token="s3cr3t""#, "UPDATE users SET token=?"),
+            (r#"select 'it\'s secret', "a\"b", '\\', 1"#, "select ?, ?, ?, ?"),
+            (r#"select "it's", 'say "x"', "a""b", E'x'"#, "select ?, ?, ?, E?"),
+            (r"select 'cut \'", "select ?"),
+            (r#"select a, "cut"#, "select a, ?"),
+            ("select `it's`, 'x'", "select `it's`, ?"),
+            ("select `cut", "select ?"),
+            ("select 1 # it's\n, 'x' -- don't\n", "select ? , ?"),
+            ("select 5--1, 5--'x\n', 'y'", "select ?--?, ?--?, ?"),
+            ("select /* /* ' */ 'x'", "select ?"),
+            ("select /*!40001 'secret' */ a", "select ?"),
+            ("select $a, $$, 'x'", "select $a, $$, ?"),
+        ] {
+            assert_eq!(without_values(text, Dialect::MariaDb), without, "{text}");
         }
     }
 }
