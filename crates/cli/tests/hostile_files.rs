@@ -378,5 +378,5 @@ fn a_study_of_very_many_cells_takes_no_memory() {
         .unwrap();
     assert_eq!(ends_well(&place, &["study", "plan", "s.toml"], "cells"), Some(1));
     let said = place.fails(&["study", "plan", "s.toml"], 1);
-    assert!(said.contains("cells are more than 100000"), "{said}");
+    assert!(said.contains("cells are more than 10000"), "{said}");
 }

@@ -327,8 +327,10 @@ fn named<'a>(candidates: &'a [Candidate], open: &mut Vec<(Part, f64)>) -> Vec<Na
             };
             let fits: Vec<&Candidate> =
                 fits.into_iter().filter(|candidate| candidate.order == best).collect();
-            let says = |named: &Named<'_>| named.candidates[0].says.clone();
-            let same = named.iter_mut().find(|one| fits.iter().any(|fit| fit.says == says(one)));
+            let is_same = |named: &&mut Named<'_>| {
+                fits.iter().any(|fit| fit.says == named.candidates[0].says)
+            };
+            let same = named.iter_mut().find(is_same);
             match same {
                 Some(same) => same.parts.push(*part),
                 None => named.push(Named { basis, candidates: fits, parts: vec![*part] }),

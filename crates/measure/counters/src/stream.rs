@@ -218,14 +218,21 @@ impl Stream {
             }
             let slot: Slot =
                 serde_json::from_str(&text).map_err(|error| wrong(number, error.to_string()))?;
-            stream.check(&slot).map_err(|why| wrong(number, why))?;
+            stream.check_slot(&slot).map_err(|why| wrong(number, why))?;
             stream.slots.push(slot);
         }
         Ok(stream)
     }
 
-    /// Whether a slot fits the groups of this stream.
-    fn check(&self, slot: &Slot) -> Result<(), String> {
+    /// Whether its slots fit its groups.
+    ///
+    /// # Errors
+    /// What does not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        self.slots.iter().try_for_each(|slot| self.check_slot(slot))
+    }
+
+    fn check_slot(&self, slot: &Slot) -> Result<(), String> {
         let Some(group) = self.header.groups.get(slot.group) else {
             return Err(format!("there is no group {}", slot.group));
         };

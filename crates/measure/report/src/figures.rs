@@ -32,6 +32,9 @@ const LATENCY: &str = "latency";
 /// The measures of which it is made.
 const LATENCIES: [&str; 3] = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms"];
 
+/// A figure of more cells is not looked at.
+const CELLS_MAX: usize = 2_000;
+
 /// One chart of the study, ready for the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
@@ -98,6 +101,14 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let axes = Axes::of(view, chart)?;
     let shown = |cell: &&Cell| cell.has(&chart.only) && axes.takes_sweeps_of(cell, view);
     let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
+    if cells.len() > CELLS_MAX {
+        return Some(Figure {
+            title: heading(view, chart, &axes),
+            keys: Vec::new(),
+            panels: Vec::new(),
+            caption: format!("Not drawn: {} cells, more than {CELLS_MAX}.", cells.len()),
+        });
+    }
     let mut panels = panels(view, &cells, &axes);
     if chart.kind != ChartKind::Bars {
         // A drawing without a figure is left out; the reason is given elsewhere.

@@ -3,6 +3,8 @@
 //! The charts show one place at a time, and the answer names the extremes of all; to choose a
 //! technique, readers need to know how often it loses, and how much.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::results::Finding;
@@ -45,17 +47,15 @@ pub(crate) struct Extreme {
 
 /// One row for each technique, in the study's order; none when no technique is compared twice.
 pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
-    let mut techniques: Vec<&str> = Vec::new();
-    for cell in view.cells() {
-        if !cell.case().is_empty() && !techniques.contains(&cell.case()) {
-            techniques.push(cell.case());
-        }
+    let mut techniques: HashMap<&str, usize> = HashMap::new();
+    let mut all: Vec<Vec<Compared<'_>>> = Vec::new();
+    for cell in view.cells().iter().filter(|cell| !cell.case().is_empty()) {
+        let place = *techniques.entry(cell.case()).or_insert_with(|| {
+            all.push(Vec::new());
+            all.len() - 1
+        });
+        all[place].extend(compared(view, cell));
     }
-    let of = |technique: &&str| -> Vec<Compared<'_>> {
-        let cells = view.cells().iter().filter(|cell| cell.case() == *technique);
-        cells.filter_map(|cell| compared(view, cell)).collect()
-    };
-    let all: Vec<Vec<Compared<'_>>> = techniques.iter().map(of).collect();
     match all.iter().any(|places| places.len() > 1) {
         true => all.iter().filter_map(|places| row(view, places)).collect(),
         false => Vec::new(),

@@ -6,9 +6,7 @@ use workahead_machine::regular_file;
 
 use crate::error::StudyError;
 use crate::nearest;
-
-/// The longest study of this repository has 20 KB; parsed, a text takes 130 times its bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use crate::spec::TEXT_BYTES_MAX;
 
 /// A study as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub fn find(name: &str) -> Result<(String, String), StudyError> {
     if !name.ends_with(".toml") {
         return Err(unknown(name));
     }
-    let text = regular_file::read_named_text(path, FILE_BYTES_MAX)
+    let text = regular_file::read_named_text(path, TEXT_BYTES_MAX as u64)
         .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok((stem.into_owned(), text))

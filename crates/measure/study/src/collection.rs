@@ -45,3 +45,48 @@ pub struct Collection {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
 }
+
+impl Collection {
+    /// Whether it fits together, as those believe who sum it up.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.counts.iter().try_for_each(Stream::check)?;
+        self.profile.iter().try_for_each(Profile::check)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workahead_counters::profile::{Clock, Stack};
+    use workahead_counters::stream::Slot;
+
+    use super::*;
+
+    #[test]
+    fn numbers_without_a_group_or_a_frame_are_refused() {
+        let slot = Slot { group: 7, begun_s: 0.0, wall_s: 1.0, cpus: Vec::new(), spoilt: None };
+        let counts = Stream { slots: vec![slot], ..Stream::default() };
+        let counted = Collection { counts: Some(counts), ..Collection::default() };
+        assert_eq!(counted.check(), Err("there is no group 7".to_owned()));
+        let profiled = |frames: Vec<u32>| {
+            let profile = Profile {
+                clock: Clock::CpuClock,
+                frequency_hz: 99,
+                duration_s: 1.0,
+                samples: 1,
+                events: 1,
+                kernel_samples: None,
+                lost: 0,
+                truncated: 0,
+                unsampled_threads: 0,
+                functions: Vec::new(),
+                frames: Vec::new(),
+                stacks: vec![Stack { frames, samples: 1, events: 1 }],
+            };
+            Collection { profile: Some(profile), ..Collection::default() }.check()
+        };
+        assert_eq!(profiled(Vec::new()), Ok(()));
+        assert_eq!(profiled(vec![5]), Err("there is no frame 5".to_owned()));
+        let deep = Err("a stack has more than 1024 frames".to_owned());
+        assert_eq!(profiled(vec![0; 100_000]), deep);
+    }
+}

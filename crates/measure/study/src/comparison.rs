@@ -9,7 +9,8 @@
 //! The runs are not paired, so ratios are Welch's, and whatever differs between the runs is in
 //! them. p values are adjusted over all cells (Holm 1979).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::RandomState;
 
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use crate::cell::Cell;
 use crate::measure::THROUGHPUT;
 use crate::plans::Label;
 use crate::results::Results;
+use crate::run_plan::hash;
 use crate::setting::Settings;
 use crate::statistics::{Unpaired, holm};
 
@@ -78,13 +80,13 @@ impl Comparison {
         for (line, adjusted) in lines.iter_mut().zip(holm(&p)) {
             line.p_adjusted = adjusted;
         }
-        let is_new = |results: &Results, found: &[usize]| -> Vec<String> {
+        let is_new = |results: &Results, found: &BTreeSet<usize>| -> Vec<String> {
             let cells = results.plan.cells.iter();
             let left = cells.filter(|cell| !found.contains(&cell.index));
             left.map(|cell| label(results, cell)).collect()
         };
-        let of_before: Vec<usize> = pairs.iter().map(|(one, _)| one.index).collect();
-        let of_after: Vec<usize> = pairs.iter().map(|(_, other)| other.index).collect();
+        let of_before: BTreeSet<usize> = pairs.iter().map(|(one, _)| one.index).collect();
+        let of_after: BTreeSet<usize> = pairs.iter().map(|(_, other)| other.index).collect();
         Comparison {
             lines,
             only_before: is_new(before, &of_before),
@@ -97,18 +99,25 @@ impl Comparison {
 type Pair<'a> = (&'a Cell, &'a Cell);
 
 fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
-    let matched = |alike: &dyn Fn(&Cell, &Cell) -> bool| -> Vec<Pair<'a>> {
-        let others = &after.plan.cells;
-        let pair = |cell: &'a Cell| Some((cell, others.iter().find(|other| alike(cell, other))?));
-        before.plan.cells.iter().filter_map(pair).collect()
+    let matched = |of: fn(&Cell) -> &Settings, alike: &dyn Fn(&Cell, &Cell) -> bool| {
+        let state = RandomState::new();
+        let mut others: HashMap<u64, Vec<&'a Cell>> = HashMap::new();
+        for other in &after.plan.cells {
+            others.entry(hash(&state, of(other))).or_default().push(other);
+        }
+        let pair = |cell: &'a Cell| {
+            let others = others.get(&hash(&state, of(cell)))?;
+            Some((cell, *others.iter().find(|other| alike(cell, other))?))
+        };
+        before.plan.cells.iter().filter_map(pair).collect::<Vec<Pair<'a>>>()
     };
-    let same = matched(&|one, other| {
+    let same = matched(|cell| &cell.settings, &|one, other| {
         one.settings == other.settings && one.protocol.start == other.protocol.start
     });
     if !same.is_empty() || before.record.study != after.record.study {
         return same;
     }
-    matched(&|one, other| one.place == other.place)
+    matched(|cell| &cell.place, &|one, other| one.place == other.place)
 }
 
 fn line((before, one): (&Results, &Cell), (after, other): (&Results, &Cell)) -> Line {

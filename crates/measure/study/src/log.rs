@@ -20,6 +20,11 @@ pub const FILE: &str = "observations.jsonl";
 /// A thousand bytes for each of a million samples.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
+/// An engine has some fifty.
+const MEASURES_MAX: usize = 4096;
+/// Each name becomes a column of all samples.
+const FIGURES_MAX: usize = 1 << 26;
+
 /// The log, open at its end.
 #[derive(Debug)]
 pub struct Log {
@@ -78,6 +83,9 @@ pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observa
     let path = dir.join(FILE);
     let mut observations = Vec::new();
     let mut seen = HashSet::new();
+    let mut names: HashSet<String> = HashSet::new();
+    let settings: HashSet<&String> = plan.cells.iter().flat_map(|c| c.settings.keys()).collect();
+    let settings = settings.len();
     for (index, line) in whole_bytes(&path)?.split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
@@ -99,7 +107,18 @@ pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observa
         if !seen.insert((observation.cell, observation.repetition)) {
             return Err(damaged("this sample is in the log twice".to_owned()));
         }
+        let collection = observation.sample().and_then(|sample| sample.collection.as_ref());
+        collection.map_or(Ok(()), |collection| collection.check()).map_err(damaged)?;
+        names.extend(observation.sample().iter().flat_map(|one| one.measures.keys().cloned()));
         observations.push(observation);
+        if names.len() > MEASURES_MAX {
+            return Err(damaged(format!("more than {MEASURES_MAX} measures have been named")));
+        }
+        if (settings + names.len()).saturating_mul(observations.len()) > FIGURES_MAX {
+            return Err(damaged(format!(
+                "settings and measures of all samples are more than {FIGURES_MAX} values"
+            )));
+        }
     }
     Ok(observations)
 }

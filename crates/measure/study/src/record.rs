@@ -107,13 +107,13 @@ impl Record {
 
     /// The study that was run, its scale and repetitions applied.
     pub fn spec(&self) -> Result<Spec, StudyError> {
-        let mut spec = match &self.scale {
+        let spec = match &self.scale {
             Some(scale) => Spec::parse_scaled(&self.study, &self.text, scale)?,
             None => Spec::parse(&self.study, &self.text)?,
         };
-        if let Some(repetitions) = self.repetitions {
-            spec.method.repetitions = repetitions;
+        match self.repetitions {
+            Some(repetitions) => spec.repeated(repetitions),
+            None => Ok(spec),
         }
-        Ok(spec)
     }
 }

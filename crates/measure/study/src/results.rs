@@ -1,5 +1,6 @@
 //! A result directory, loaded: record, observations, findings.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -313,21 +314,25 @@ impl Results {
 
     /// A verdict for every claim of the paper, in the study's order.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        self.spec
-            .paper
-            .iter()
-            .enumerate()
-            .map(|(index, claim)| self.verdict(index, claim))
-            .collect()
+        self.verdicts_of(self.spec.paper.iter())
     }
 
     /// The same with every claim reduced to its direction, for figures that the paper only draws.
     pub fn verdicts_of_direction(&self) -> Vec<Verdict> {
-        let claims = self.spec.paper.iter().map(verdict::direction_only);
-        claims.enumerate().map(|(index, claim)| self.verdict(index, &claim)).collect()
+        self.verdicts_of(self.spec.paper.iter().map(verdict::direction_only))
     }
 
-    fn verdict(&self, index: usize, claim: &Claim) -> Verdict {
+    fn verdicts_of<C: Borrow<Claim>>(&self, claims: impl Iterator<Item = C>) -> Vec<Verdict> {
+        let disturbance = self.disturbance();
+        let verdict = |(index, claim): (usize, C)| {
+            let claim = claim.borrow();
+            let missing = self.missing(claim).or_else(|| disturbance.clone());
+            self.verdict(index, claim, missing)
+        };
+        claims.enumerate().map(verdict).collect()
+    }
+
+    fn verdict(&self, index: usize, claim: &Claim, missing: Option<String>) -> Verdict {
         let is_meant = |cell: &&Cell| {
             let is_excepted = claim.except.iter().any(|except| cell.has(except));
             self.plan.means(&claim.cells, cell) && !is_excepted
@@ -341,17 +346,17 @@ impl Results {
         let meant = meant.filter(is_other);
         let cells: Vec<(usize, Option<Ratio>)> =
             meant.map(|cell| (cell.index, self.figure(cell, claim))).collect();
-        let judgement = match self.unanswerable(claim) {
+        let judgement = match missing {
             Some(missing) => Judgement::unsaid(missing),
             None => verdict::judge_cells(claim, &cells, Origin::of(&self.record.host)),
         };
         Verdict { claim: index, judgement, tier: self.record.host.tier.clone(), cells }
     }
 
-    /// Why this run can't answer a claim: a requirement that it lacks, or a busy machine.
-    pub fn unanswerable(&self, claim: &Claim) -> Option<String> {
+    /// A requirement of a claim that this run lacks.
+    fn missing(&self, claim: &Claim) -> Option<String> {
         let needs: Vec<_> = self.spec.needs.iter().chain(&claim.needs).copied().collect();
-        verdict::missing(&needs, &self.record.host).or_else(|| self.disturbance())
+        verdict::missing(&needs, &self.record.host)
     }
 
     fn baseline<'a>(&'a self, claim: &'a Claim) -> &'a Settings {

@@ -31,6 +31,7 @@ use crate::spec::Spec;
 mod places;
 
 use places::Places;
+pub(crate) use places::hash;
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,6 +14,9 @@ use crate::setting::{Setting, Settings};
 
 mod checks;
 
+/// The longest study of this repository has 20 KB; parsed, a text takes 130 times its bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;
+
 /// A study that has been read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
@@ -163,18 +166,27 @@ impl Spec {
 
     /// Reads a study as it stands. Its scales are checked too.
     pub fn parse(id: &str, text: &str) -> Result<Spec, StudyError> {
+        check_length(id, text)?;
         let document: Document =
             toml::from_str(text).map_err(|error| spec_error(id, &error, text))?;
         let spec = Spec::from_document(id, text, document)?;
-        for scale in &spec.scales {
-            Spec::parse_scaled(id, text, scale)?;
+        if !spec.scales.is_empty() {
+            let table: Table = text.parse().map_err(|error| spec_error(id, &error, text))?;
+            for scale in &spec.scales {
+                Spec::scaled(id, text, table.clone(), scale)?;
+            }
         }
         Ok(spec)
     }
 
     /// Reads a study with one of its scales applied.
     pub fn parse_scaled(id: &str, text: &str, scale: &str) -> Result<Spec, StudyError> {
-        let mut table: Table = text.parse().map_err(|error| spec_error(id, &error, text))?;
+        check_length(id, text)?;
+        let table: Table = text.parse().map_err(|error| spec_error(id, &error, text))?;
+        Spec::scaled(id, text, table, scale)
+    }
+
+    fn scaled(id: &str, text: &str, mut table: Table, scale: &str) -> Result<Spec, StudyError> {
         let scales = table.get("scale").and_then(Value::as_table).cloned().unwrap_or_default();
         let Some(changes) = scales.get(scale) else {
             let known: Vec<&str> = scales.keys().map(String::as_str).collect();
@@ -200,6 +212,17 @@ impl Spec {
         let mut spec = Spec::from_document(id, text, document)?;
         spec.scale = Some(scale.to_owned());
         Ok(spec)
+    }
+
+    /// With these repetitions in place of its own.
+    ///
+    /// # Errors
+    /// If they are too many, or too few.
+    pub fn repeated(mut self, repetitions: u32) -> Result<Spec, StudyError> {
+        self.method.repetitions = repetitions;
+        let wrong = |message| StudyError::Spec { id: self.id.clone(), message };
+        checks::check(&self).map_err(wrong)?;
+        Ok(self)
     }
 
     fn from_document(id: &str, text: &str, mut document: Document) -> Result<Spec, StudyError> {
@@ -268,6 +291,16 @@ impl Spec {
             Some(blocks) => blocks.clone(),
             None => self.axes.iter().map(|axis| axis.name.clone()).collect(),
         }
+    }
+}
+
+fn check_length(id: &str, text: &str) -> Result<(), StudyError> {
+    match text.len() > TEXT_BYTES_MAX {
+        true => Err(StudyError::Spec {
+            id: id.to_owned(),
+            message: format!("its text has more than {} KiB", TEXT_BYTES_MAX >> 10),
+        }),
+        false => Ok(()),
     }
 }
 

@@ -63,7 +63,7 @@ fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
         requested = Spec::parse_scaled(id, &requested.text, scale)?;
     }
     if let Some(repetitions) = args.repetitions {
-        requested.method.repetitions = repetitions;
+        requested = requested.repeated(repetitions)?;
     }
     Ok(requested)
 }

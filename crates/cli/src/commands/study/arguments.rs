@@ -41,7 +41,7 @@ impl StudyArguments {
         if let Some(repetitions) = self.repetitions {
             let share = f64::from(repetitions) / f64::from(spec.method.repetitions);
             spec.time_s = spec.time_s.map(|time_s| time_s * share);
-            spec.method.repetitions = repetitions;
+            spec = spec.repeated(repetitions)?;
         }
         Ok(spec)
     }

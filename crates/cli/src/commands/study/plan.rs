@@ -39,6 +39,8 @@ struct Facts<'a> {
     time_s: Option<f64>,
     memory_bytes_max: u64,
     needs: &'a [Need],
+    /// Of a million visits, some of which only programs want.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     order: Vec<Round>,
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         time_s: spec.time_s,
         memory_bytes_max: needs::memory_bytes_max(&needs),
         needs: &needs,
-        order: order(&plan),
+        order: if args.json { order(&plan) } else { Vec::new() },
         plan: &plan,
     };
     if args.json {

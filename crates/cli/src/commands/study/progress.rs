@@ -26,9 +26,12 @@ pub(crate) fn opening(session: &Session, json: bool) {
     // Standard error may be closed; the run matters more.
     let _ = writeln!(
         std::io::stderr(),
-        "study {}{scale}: {cells} cells, {samples} samples{time}; result in {}",
-        spec.id,
-        dir.display()
+        "{}",
+        safe(&format!(
+            "study {}{scale}: {cells} cells, {samples} samples{time}; result in {}",
+            spec.id,
+            dir.display()
+        ))
     );
 }
 

@@ -20,8 +20,18 @@ const REASON_MAX: usize = 60;
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// Characters of a line in a cell, and lines: a table pads every line to the longest.
+const LINE_MAX: usize = 1_000;
+const LINES_MAX: usize = 40;
+
 /// A table as lines: columns without content dropped, no blanks at the end of a line.
 pub(crate) fn lines(mut table: Table) -> String {
+    for row in table.row_iter_mut() {
+        if row.cell_iter().any(|cell| is_long(&cell.content())) {
+            let cells: Vec<String> = row.cell_iter().map(|cell| cut(&cell.content())).collect();
+            *row = cells.into();
+        }
+    }
     let columns = table.row_iter().map(|row| row.cell_count()).max().unwrap_or(0);
     let empty = |column: &usize| {
         table
@@ -42,8 +52,28 @@ pub(crate) fn lines(mut table: Table) -> String {
 /// An empty table with a header, as every `study` command draws it.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(STYLE).set_header(header.iter().copied());
+    table.load_style(STYLE).set_header(header.iter().map(|name| cut(name)));
     table
+}
+
+fn is_long(text: &str) -> bool {
+    text.len() > LINE_MAX && (text.lines().count() > LINES_MAX || text.lines().any(is_long_line))
+}
+
+fn is_long_line(line: &str) -> bool {
+    line.len() > LINE_MAX && line.chars().count() > LINE_MAX
+}
+
+fn cut(text: &str) -> String {
+    let line = |line: &str| match is_long_line(line) {
+        true => line.chars().take(LINE_MAX).chain(['…']).collect(),
+        false => line.to_owned(),
+    };
+    let mut lines: Vec<String> = text.lines().take(LINES_MAX).map(line).collect();
+    if text.lines().nth(LINES_MAX).is_some() {
+        lines.push("…".to_owned());
+    }
+    lines.join("\n")
 }
 
 /// Findings, claims of the paper, path of the report.
@@ -136,6 +166,7 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
         table.add_row(row);
     }
     right(&mut table, axes.len());
+    let table = lines(table);
     let cells = findings.len();
     let failed = findings.iter().filter(|finding| finding.failure.is_some()).count();
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
@@ -304,6 +335,15 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_of_a_stranger_widens_a_table() {
+        let mut table = table(&["name", ""]);
+        table.add_row(["x".repeat(60_000), "y\n".repeat(900)]);
+        let text = lines(table);
+        assert!(text.lines().all(|line| line.chars().count() < LINE_MAX + 10), "{}", text.len());
+        assert!(text.lines().count() < LINES_MAX + 5);
+    }
 
     #[test]
     fn a_reason_fits_its_column() {

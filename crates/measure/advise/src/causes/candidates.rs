@@ -50,6 +50,9 @@ const PLAN: u8 = 4;
 const TUNING: u8 = 5;
 const VERSION: u8 = 6;
 
+/// Plans that are said beside the first.
+const PLANS_MAX: usize = 20;
+
 /// CPUs that other programs must have more of to be named.
 const CPUS_MIN: f64 = 0.1;
 
@@ -95,7 +98,7 @@ fn differences(
         side.get(name).map_or_else(|| ABSENT.to_owned(), |value| short(value))
     };
     let changed = |name: &String| Changed {
-        name: name.clone(),
+        name: short(name),
         before: value(before, name),
         after: value(after, name),
     };
@@ -167,8 +170,9 @@ fn indexes(pair: Pair<'_>) -> Vec<Candidate> {
         };
         Candidate {
             says: format!(
-                "the index {name} of {} {}",
-                index.table,
+                "the index {} of {} {}",
+                short(name),
+                short(&index.table),
                 if is_gone { "is gone" } else { "is new" }
             ),
             shown,
@@ -227,7 +231,7 @@ fn machine(pair: Pair<'_>) -> Vec<Candidate> {
         let (_, busiest) = pair.faster_first(pair.before, pair.after);
         let most = busiest.neighbours.iter().max_by(|one, other| one.1.total_cmp(other.1));
         let name = most.map(|(name, cpu_s)| {
-            format!(": {name} {} of them", significant(cpu_s / busiest.seconds()))
+            format!(": {} {} of them", short(name), significant(cpu_s / busiest.seconds()))
         });
         let [before, after] = [before, after].map(significant);
         all.push(Candidate {
@@ -283,7 +287,7 @@ fn tables(pair: Pair<'_>) -> Vec<Candidate> {
         if more > GREW * less.max(ROWS_MIN / GREW) && reads && work.is_some() {
             let [before, after] = [before, after].map(significant);
             all.push(Candidate {
-                says: format!("the table {table} has {after} rows, it had {before}"),
+                says: format!("the table {} has {after} rows, it had {before}", short(table)),
                 shown: vec![Part::Cpu, Part::Working, Part::Disk, Part::Rest],
                 documented: vec![Part::Latches, Part::Processes],
                 evidence: work.iter().cloned().collect(),
@@ -295,12 +299,17 @@ fn tables(pair: Pair<'_>) -> Vec<Candidate> {
 }
 
 fn plans(pair: Pair<'_>) -> Option<Candidate> {
-    let mut found = pair.plans().to_vec();
-    let last = found.pop()?;
+    // The clearest come last.
+    let (last, others) = pair.plans().split_last()?;
+    let (cut, shown) = others.split_at(others.len().saturating_sub(PLANS_MAX));
+    let mut found = shown.to_vec();
+    if !cut.is_empty() {
+        found.push(format!("{} more", cut.len()));
+    }
     let parts =
         vec![Part::Cpu, Part::Working, Part::Rest, Part::Disk, Part::Processes, Part::Latches];
     Some(Candidate {
-        says: last,
+        says: last.clone(),
         shown: parts,
         documented: vec![Part::Locks, Part::Client],
         evidence: found,

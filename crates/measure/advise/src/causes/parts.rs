@@ -258,7 +258,10 @@ fn ranks_differ(before: &[f64], after: &[f64], p: f64) -> bool {
 
 /// Half of an interval that misses with probability `p`.
 pub(super) fn half(error: f64, degrees: f64, p: f64) -> f64 {
-    let quantile = StudentsT::new(0.0, 1.0, degrees.max(1.0)).map(|t| t.inverse_cdf(1.0 - p / 2.0));
+    // Beyond a million it is the normal distribution, and not a number makes its series endless.
+    let degrees = degrees.clamp(1.0, 1e6);
+    let degrees = if degrees.is_nan() { 1.0 } else { degrees };
+    let quantile = StudentsT::new(0.0, 1.0, degrees).map(|t| t.inverse_cdf(1.0 - p / 2.0));
     quantile.unwrap_or(f64::INFINITY) * error
 }
 

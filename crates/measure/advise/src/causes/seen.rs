@@ -1,7 +1,7 @@
 //! What differs between two captures beside time: counts for each transaction, plans, ways into
 //! tables.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use workahead_study::capture::{Capture, Figures};
@@ -48,6 +48,16 @@ pub(super) struct Pair<'a> {
 pub(super) struct Known {
     plans: OnceCell<Vec<String>>,
     ways: OnceCell<Vec<(String, String)>>,
+    moved: RefCell<BTreeMap<&'static [&'static str], Moved>>,
+}
+
+/// What is known of some counts.
+#[derive(Debug, Clone, Default)]
+struct Moved {
+    /// Whether both sides have one of them.
+    is_counted: bool,
+    /// The first that moved as the time did, in words.
+    says: Option<String>,
 }
 
 impl<'a> Pair<'a> {
@@ -67,10 +77,15 @@ impl<'a> Pair<'a> {
         Some(change(&pairs(self.before)?, &pairs(self.after)?))
     }
 
-    /// The first of some counts that moved as the time did, in words.
-    fn moved(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| {
-            let count = self.count(name)?;
+    fn moved(&self, names: &'static [&'static str]) -> Moved {
+        let mut moved = self.known.moved.borrow_mut();
+        moved.entry(names).or_insert_with(|| self.find_moved(names)).clone()
+    }
+
+    fn find_moved(&self, names: &[&str]) -> Moved {
+        let counts: Vec<(&str, Change)> =
+            names.iter().filter_map(|name| Some((*name, self.count(name)?))).collect();
+        let says = counts.iter().find_map(|(name, count)| {
             let (less, more) = self.faster_first(count.before_s, count.after_s);
             let beyond = more - less * MOVED > 0.0;
             let is_sure = count.difference_s().abs() > half(count.error_s, count.degrees, MOVED_P);
@@ -79,7 +94,8 @@ impl<'a> Pair<'a> {
                 let name = words(name);
                 format!("{name}: {before} a {}, then {after}", self.unit())
             })
-        })
+        });
+        Moved { is_counted: !counts.is_empty(), says }
     }
 
     /// What is counted, as one.
@@ -89,16 +105,16 @@ impl<'a> Pair<'a> {
 
     /// Work that moved as the time did.
     pub(super) fn work(&self) -> Option<String> {
-        self.moved(WORK)
+        self.moved(WORK).says
     }
 
     /// Whether a sign is there: in words what shows it. `Err` where the capture has what would show
     /// it, and it does not.
     pub(super) fn sign(&self, sign: Sign) -> Result<Option<String>, ()> {
         let found = match sign {
-            Sign::Counts(names) => self.moved(names),
+            Sign::Counts(names) => self.moved(names).says,
             Sign::CountsOrPlans(names) => {
-                self.moved(names).or_else(|| self.plans().last().cloned())
+                self.moved(names).says.or_else(|| self.plans().last().cloned())
             }
             Sign::Plans => self.plans().last().cloned(),
             Sign::Jit => self.jit(),
@@ -110,9 +126,8 @@ impl<'a> Pair<'a> {
             }
             Sign::Itself | Sign::Nothing => return Ok(None),
         };
-        let is_counted = |names: &[&str]| names.iter().any(|name| self.count(name).is_some());
         let could_show = match sign {
-            Sign::Counts(names) | Sign::CountsOrPlans(names) => is_counted(names),
+            Sign::Counts(names) | Sign::CountsOrPlans(names) => self.moved(names).is_counted,
             // Plans are seldom all there.
             _ => false,
         };
@@ -183,7 +198,8 @@ impl<'a> Pair<'a> {
             if more > SCANS_MIN && more > 2.0 * less {
                 let [before, after] = [before, after].map(significant);
                 let says = format!(
-                    "sequential scans of {table}: {before} a {}, then {after}",
+                    "sequential scans of {}: {before} a {}, then {after}",
+                    short(table),
                     self.unit()
                 );
                 found.push((rows, table.clone(), says));

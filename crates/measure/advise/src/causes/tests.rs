@@ -362,3 +362,12 @@ fn without_the_kernel_s_account_the_parts_are_those_of_the_server() {
     assert_eq!(first(&causes).parts, [Part::Log]);
     assert!(causes.parts.iter().any(|part| part.part == Part::Working));
 }
+
+/// Its series would never end.
+#[test]
+fn an_interval_of_endless_degrees_is_found() {
+    let normal = parts::half(1.0, 1e6, 0.05);
+    assert!((normal - 1.96).abs() < 0.01, "{normal}");
+    assert_eq!(parts::half(1.0, f64::INFINITY, 0.05), normal);
+    assert_eq!(parts::half(1.0, f64::NAN, 0.05), parts::half(1.0, 1.0, 0.05));
+}

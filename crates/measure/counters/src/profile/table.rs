@@ -10,6 +10,9 @@ use count::{added, functions, prune, unique};
 
 mod count;
 
+/// What is unwound of a program and of the kernel, and more than that: pictures of stacks recurse.
+const DEPTH_MAX: usize = 1024;
+
 /// The profile of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,6 +147,22 @@ impl Frame {
 }
 
 impl Profile {
+    /// Whether its stacks are of its frames, and no deeper than any that is sampled.
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub fn check(&self) -> Result<(), String> {
+        for stack in &self.stacks {
+            if stack.frames.len() > DEPTH_MAX {
+                return Err(format!("a stack has more than {DEPTH_MAX} frames"));
+            }
+            if let Some(frame) = stack.frames.iter().find(|at| **at as usize >= self.frames.len()) {
+                return Err(format!("there is no frame {frame}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Counts stacks. Frames and stacks may repeat; stacks may not be empty of frames that exist.
     pub(super) fn of(clock: Clock, frames: Vec<Frame>, stacks: Vec<Stack>) -> Self {
         let (frames, stacks) = unique(frames, stacks);

@@ -11,6 +11,12 @@ use crate::{number, words};
 /// Longer lists are cut; the rest is counted.
 const ITEMS_MAX: usize = 24;
 
+/// A name is said again for everything below it.
+const NAME_MAX: usize = 80;
+
+/// More are left out.
+const FACTS_MAX: usize = 2_000;
+
 /// The facts of an object, one per leaf or list; anything else is one fact.
 pub(super) fn facts(value: &Value) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -25,7 +31,13 @@ pub(super) fn facts(value: &Value) -> Vec<Fact> {
 /// `above` is the parent of the fields: its words, and its name with the inherited unit.
 fn collect(fields: &Map<String, Value>, above: (&str, &str), facts: &mut Vec<Fact>) {
     for (name, value) in fields.iter().filter(|(_, value)| is_telling(value)) {
-        let (stem, unit) = split(name);
+        if facts.len() >= FACTS_MAX {
+            return;
+        }
+        let (mut stem, unit) = split(name);
+        if let Some((end, _)) = stem.char_indices().nth(NAME_MAX) {
+            stem.truncate(end);
+        }
         let path = if above.0.is_empty() { stem } else { format!("{}, {stem}", above.0) };
         let unit_name = if unit.is_some() { name.as_str() } else { above.1 };
         match value {

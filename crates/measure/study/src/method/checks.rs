@@ -11,7 +11,7 @@ use crate::instrument;
 use crate::nearest;
 
 /// More repetitions than this are a typing error.
-const REPETITIONS_MAX: u32 = 10_000;
+const REPETITIONS_MAX: u32 = 2_000;
 
 /// Shorter slots are mostly opening and closing; longer ones leave nothing to average.
 const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;

@@ -1,4 +1,4 @@
-//! Cells by their place: a report looks up the baseline of each, of up to 100,000.
+//! Cells by their place: a report looks up the baseline of each.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -49,7 +49,8 @@ impl Index {
     }
 }
 
-fn hash(state: &RandomState, place: &Settings) -> u64 {
+/// Equal settings have equal hashes.
+pub(crate) fn hash(state: &RandomState, place: &Settings) -> u64 {
     // Equal numbers may differ in their bits: 0 and -0.
     let of = |value: &Setting| match value {
         Setting::Switch(switch) => state.hash_one(switch),
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn it_finds_what_a_search_finds() {
         let text = "title = 't'\nquestion = 'q'\nengine = 'mock'\n[axes]\n\
-            a = [0.0, -0.0, 1, 1.0]\nb = [true, 'true', 1]\n";
+            a = [0.0, -0.0, 1, 1.5]\nb = [true, 'yes', 1]\n";
         let cells = RunPlan::new(&Spec::parse("places", text).unwrap()).cells;
         let places = Places::default();
         for cell in &cells {

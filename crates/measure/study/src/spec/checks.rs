@@ -8,15 +8,21 @@ use crate::nearest;
 use crate::paper::Claim;
 use crate::protocol::{PROTOCOL, Start};
 use crate::setting::{Setting, Settings};
-use crate::spec::Spec;
+use crate::spec::{Case, Spec};
 
 /// More cells than this are a typing error.
-const CELLS_MAX: usize = 100_000;
+const CELLS_MAX: usize = 10_000;
+/// A run would take weeks.
+const SAMPLES_MAX: usize = 1_000_000;
+/// Each scale is read as a study of its own.
+const SCALES_MAX: usize = 64;
+/// A page with more is not looked at.
+const CHARTS_MAX: usize = 64;
 /// The run plan is made axis by axis.
 const AXES_MAX: usize = 64;
 /// Every cell has all settings, so a long one counts as often as there are cells.
 const CELL_BYTES_MAX: usize = 1 << 30;
-/// Each claim and each chart looks through all cells.
+/// Each claim looks through all cells, for every chart again.
 const LOOKS_MAX: usize = 20_000_000;
 /// A setting beside its text: name and value in two maps.
 const SETTING_BYTES: usize = 200;
@@ -64,11 +70,27 @@ fn check_size(spec: &Spec) -> Result<(), String> {
         let cells = if cells == usize::MAX { "too many".to_owned() } else { cells.to_string() };
         return Err(format!("{cells} cells are more than {CELLS_MAX}: shorten an axis or a sweep"));
     }
-    let asking = spec.paper.len().saturating_add(spec.method.charts.len());
-    if cells.saturating_mul(asking) > LOOKS_MAX {
+    let samples = cells.saturating_mul(spec.method.repetitions as usize);
+    if samples > SAMPLES_MAX {
         return Err(format!(
-            "{asking} claims and charts of {cells} cells are more than {LOOKS_MAX} looks at a \
-             cell: remove some, or shorten an axis"
+            "{samples} samples are more than {SAMPLES_MAX}: shorten an axis, or repeat less often"
+        ));
+    }
+    for (count, what, most) in [
+        (spec.scales.len(), "scales", SCALES_MAX),
+        (spec.method.charts.len(), "charts", CHARTS_MAX),
+    ] {
+        if count > most {
+            return Err(format!("{count} {what} are more than {most}: remove some"));
+        }
+    }
+    let claims: usize = spec.paper.iter().map(|claim| 1 + claim.except.len()).sum();
+    let looks = cells.saturating_mul(claims).saturating_mul(1 + spec.method.charts.len());
+    if looks > LOOKS_MAX {
+        return Err(format!(
+            "{claims} claims and exceptions of {cells} cells in {} charts are more than \
+             {LOOKS_MAX} looks at a cell: remove some, or shorten an axis",
+            spec.method.charts.len()
         ));
     }
     let widest = |values: &[Setting]| {
@@ -77,7 +99,8 @@ fn check_size(spec: &Spec) -> Result<(), String> {
     let of_axis = |name: &str, values: &[Setting]| SETTING_BYTES + name.len() + widest(values);
     let axes = spec.axes.iter().map(|axis| of_axis(&axis.name, &axis.values));
     let sweeps = spec.sweeps.iter().map(|sweep| of_axis(&sweep.axis, &sweep.values));
-    let cases = spec.cases.iter().map(|case| bytes(&case.settings)).max();
+    let of_case = |case: &Case| SETTING_BYTES + case.name.len() + bytes(&case.settings);
+    let cases = spec.cases.iter().map(of_case).max();
     let cell = axes.chain(sweeps).chain(cases).fold(bytes(&spec.workload), usize::saturating_add);
     match cells.saturating_mul(cell) {
         all if all > CELL_BYTES_MAX => Err(format!(

@@ -238,9 +238,9 @@ fn too_many_cells_are_refused_before_any_is_made() {
     let sweep =
         format!("[[sweeps]]\naxis = \"more\"\nvalues = {many}\nwhere = {{ size = 64 }}\n[method]");
     for (old, new, expected) in [
-        ("size =", axes(62, "[1, 2]") + "size =", "too many cells are more than 100000: shorten"),
+        ("size =", axes(62, "[1, 2]") + "size =", "too many cells are more than 10000: shorten"),
         ("size =", axes(63, "[1]") + "size =", "65 axes are more than 64: remove some"),
-        ("[64, 128]", many.clone(), "4004000 cells are more than 100000: shorten an axis or"),
+        ("[64, 128]", many.clone(), "4004000 cells are more than 10000: shorten an axis or"),
     ] {
         let text = STUDY.replacen("[method]", &sweep, 1).replacen(old, &new, 1);
         let found = Spec::parse("demo", &text).unwrap_err().to_string();
@@ -251,8 +251,30 @@ fn too_many_cells_are_refused_before_any_is_made() {
     let text = STUDY.replacen("[method]", &claims, 1).replacen("[64, 128]", &many, 1);
     let found = Spec::parse("demo", &text).unwrap_err().to_string();
     assert!(found.contains("looks at a cell: remove some"), "{found}");
-    let long = format!("rows = 2_000, sql = \"{}\"", "x".repeat(1 << 20));
+    let long = format!("rows = 2_000, sql = \"{}\"", "x".repeat(1 << 19));
     let text = STUDY.replacen("rows = 2_000", &long, 1).replacen("[64, 128]", &many, 1);
     let found = Spec::parse("demo", &text).unwrap_err().to_string();
     assert!(found.contains("settings each are more than 1024 MiB"), "{found}");
+}
+
+#[test]
+fn what_multiplies_is_bounded() {
+    let scales: String = (0..65).map(|at| format!("[scale.s{at}]\n")).collect();
+    let charts = format!("charts = [{}]", "{ kind = \"bars\" }, ".repeat(65));
+    let many = format!("{:?}", (0..1_000).collect::<Vec<_>>());
+    let name = format!("name = \"{}\"", "x".repeat(1 << 19));
+    for (old, new, expected) in [
+        ("[scale.small]", format!("{scales}[scale.small]"), "66 scales are more than 64"),
+        ("charts = [{ kind = \"bars\", by = \"case\" }]", charts, "65 charts are more than 64"),
+        ("[axes]", format!("[axes]\nlong = {many}"), "samples are more than 1000000"),
+        ("[axes]", format!("# {}\n[axes]", "x".repeat(1 << 20)), "more than 1024 KiB"),
+    ] {
+        let text = STUDY.replacen("[method]", "[method]\nrepetitions = 2_000", 1);
+        assert!(text.contains(old));
+        let found = Spec::parse("demo", &text.replacen(old, &new, 1)).unwrap_err().to_string();
+        assert!(found.contains(expected), "{found}");
+    }
+    let text = STUDY.replacen("[64, 128]", &many, 1).replacen("name = \"AMAC\"", &name, 1);
+    let found = Spec::parse("demo", &text).unwrap_err().to_string();
+    assert!(found.contains("bytes of settings each are more than 1024 MiB"), "{found}");
 }
