@@ -302,5 +302,6 @@ fn superusers_are_refused() {
     let said = place.fails(&arguments, 1);
     assert!(said.contains("is a superuser"), "{said}");
     let allowed = place.run(&[&arguments[..], &["--allow-superuser"]].concat());
-    assert!(text(&allowed.stdout).contains("the server is idle"), "{}", text(&allowed.stderr));
+    // Whether the server was idle is a matter of what else runs.
+    assert!(text(&allowed.stderr).contains("observing for 2 s"), "{}", text(&allowed.stderr));
 }

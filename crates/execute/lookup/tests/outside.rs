@@ -38,6 +38,8 @@ fn cargo(program: &Path, words: &[&str]) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(words).args(["--quiet", "--offline"]).current_dir(program);
     cargo.env("CARGO_TARGET_DIR", program.join("target"));
+    // A sanitizer's flags are not the program's.
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
