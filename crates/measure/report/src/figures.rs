@@ -34,6 +34,8 @@ const LATENCIES: [&str; 3] = ["latency_p50_ms", "latency_p95_ms", "latency_p99_m
 
 /// A figure of more cells is not looked at.
 const CELLS_MAX: usize = 2_000;
+/// Nor is one of more panels.
+const PANELS_MAX: usize = 200;
 
 /// One chart of the study, ready for the page.
 #[derive(Debug, Serialize)]
@@ -101,15 +103,18 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let axes = Axes::of(view, chart)?;
     let shown = |cell: &&Cell| cell.has(&chart.only) && axes.takes_sweeps_of(cell, view);
     let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
+    let not_drawn = |why: String| Figure {
+        title: heading(view, chart, &axes),
+        keys: Vec::new(),
+        panels: Vec::new(),
+        caption: format!("Not drawn: {why}."),
+    };
     if cells.len() > CELLS_MAX {
-        return Some(Figure {
-            title: heading(view, chart, &axes),
-            keys: Vec::new(),
-            panels: Vec::new(),
-            caption: format!("Not drawn: {} cells, more than {CELLS_MAX}.", cells.len()),
-        });
+        return Some(not_drawn(format!("{} cells are more than {CELLS_MAX}", cells.len())));
     }
-    let mut panels = panels(view, &cells, &axes);
+    let Some(mut panels) = panels(view, &cells, &axes) else {
+        return Some(not_drawn(format!("it would have more than {PANELS_MAX} panels")));
+    };
     if chart.kind != ChartKind::Bars {
         // A drawing without a figure is left out; the reason is given elsewhere.
         let has_figure = |cell: &&Cell| match chart.measure.as_str() {
@@ -270,26 +275,31 @@ impl Part<'_> {
     }
 }
 
-/// The cells of each panel, in the plan's order, and the panel's name.
+/// The cells of each panel, in the plan's order, and the panel's name; none if they are too many.
 fn panels<'a>(
     view: &View<'_>,
     cells: &[&'a Cell],
     axes: &Axes<'_>,
-) -> Vec<(String, Vec<&'a Cell>)> {
+) -> Option<Vec<(String, Vec<&'a Cell>)>> {
     let all = &view.results.plan.axes;
-    let others: Vec<&String> = all.iter().filter(|axis| !axes.names(axis)).collect();
+    let varies = |axis: &&String| {
+        cells.iter().any(|cell| cell.place.get(*axis) != cells[0].place.get(*axis))
+    };
+    let others = all.iter().filter(|axis| !axes.names(axis)).filter(varies);
+    let others: Vec<&String> = others.collect();
     let same = |one: &Cell, cell: &Cell| {
         others.iter().all(|axis| one.place.get(*axis) == cell.place.get(*axis))
     };
     let named: Vec<&str> = all.iter().map(String::as_str).filter(|axis| axes.names(axis)).collect();
     let mut panels: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in cells {
-        match panels.iter_mut().find(|panel| same(panel.1[0], cell)) {
-            Some((_, members)) => members.push(cell),
+        match panels.iter().position(|panel| same(panel.1[0], cell)) {
+            Some(at) => panels[at].1.push(cell),
+            None if panels.len() == PANELS_MAX => return None,
             None => panels.push((view.place(cell, &named), vec![cell])),
         }
     }
-    panels
+    Some(panels)
 }
 
 fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {

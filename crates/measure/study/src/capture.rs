@@ -30,6 +30,9 @@ const ENTRIES_MAX: usize = 100_000;
 /// A day in windows of ten seconds.
 const WINDOWS_MAX: usize = 10_000;
 
+/// `transactions`, `postgres`: sentences repeat them.
+const NAME_BYTES_MAX: usize = 100;
+
 /// Windows with which two captures can be compared: with fewer nothing is known of their spread.
 pub const WINDOWS_MIN: usize = 6;
 
@@ -170,6 +173,9 @@ impl Capture {
     fn check(&self) -> Result<(), String> {
         if self.format != FORMAT {
             return Err(format!("it is of format {}, and this is {FORMAT}", self.format));
+        }
+        if [&self.counted, &self.software].into_iter().any(|name| name.len() > NAME_BYTES_MAX) {
+            return Err(format!("what it counts, or where, has more than {NAME_BYTES_MAX} bytes"));
         }
         let lengths = [
             self.facts.len(),

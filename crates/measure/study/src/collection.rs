@@ -29,6 +29,11 @@ impl CollectionOptions {
     }
 }
 
+/// Those of all samples of a cell are put together, each compared with each.
+const LACKS_MAX: usize = 256;
+const GROUPS_MAX: usize = 1024;
+const LEFT_OUT_MAX: usize = 4096;
+
 /// What was collected in one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
@@ -49,6 +54,16 @@ pub struct Collection {
 impl Collection {
     /// Whether it fits together, as those believe who sum it up.
     pub(crate) fn check(&self) -> Result<(), String> {
+        let too_many = |what: &str, most: usize| Err(format!("it has more than {most} {what}"));
+        if self.lacks.len() > LACKS_MAX {
+            return too_many("reasons why something is missing", LACKS_MAX);
+        }
+        if self.counts.iter().any(|counts| counts.header.groups.len() > GROUPS_MAX) {
+            return too_many("groups of counters", GROUPS_MAX);
+        }
+        if self.counts.iter().any(|counts| counts.header.left_out.len() > LEFT_OUT_MAX) {
+            return too_many("counters that were left out", LEFT_OUT_MAX);
+        }
         self.counts.iter().try_for_each(Stream::check)?;
         self.profile.iter().try_for_each(Profile::check)
     }

@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// An engine has some fifty.
 const MEASURES_MAX: usize = 4096;
 /// Each name becomes a column of all samples.
-const FIGURES_MAX: usize = 1 << 26;
+const FIGURES_MAX: usize = 1 << 27;
 
 /// The log, open at its end.
 #[derive(Debug)]

@@ -6,6 +6,8 @@ use workahead_study::capture::{Capture, Figures, WORKING, Window};
 use workahead_study::engine::Sample;
 use workahead_study::results::Results;
 
+use super::seen::short;
+
 /// Facts of the machine's description, by their place in it.
 const FACTS: [(&str, &str); 6] = [
     ("kernel", "/kernel"),
@@ -30,7 +32,7 @@ pub(super) fn of_cell(results: &Results, cell: usize) -> Capture {
     let plan = results.plan_of(cell).cloned();
     Capture {
         software: record.engine.clone(),
-        counted: results.spec.method.tuples.clone(),
+        counted: short(&results.spec.method.tuples),
         facts,
         settings: settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
         windows: samples.map(window).collect(),

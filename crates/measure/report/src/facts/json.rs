@@ -34,10 +34,7 @@ fn collect(fields: &Map<String, Value>, above: (&str, &str), facts: &mut Vec<Fac
         if facts.len() >= FACTS_MAX {
             return;
         }
-        let (mut stem, unit) = split(name);
-        if let Some((end, _)) = stem.char_indices().nth(NAME_MAX) {
-            stem.truncate(end);
-        }
+        let (stem, unit) = split(name);
         let path = if above.0.is_empty() { stem } else { format!("{}, {stem}", above.0) };
         let unit_name = if unit.is_some() { name.as_str() } else { above.1 };
         match value {
@@ -80,6 +77,7 @@ fn list(name: &str, items: &[Value]) -> String {
 }
 
 fn split(name: &str) -> (String, Option<String>) {
+    let name = name.char_indices().nth(NAME_MAX).map_or(name, |(end, _)| &name[..end]);
     match words::axis(name).rsplit_once(", ") {
         Some((stem, unit)) => (stem.to_owned(), Some(unit.to_owned())),
         None => (words::axis(name), None),

@@ -23,7 +23,7 @@ const AXES_MAX: usize = 64;
 /// Every cell has all settings, so a long one counts as often as there are cells.
 const CELL_BYTES_MAX: usize = 1 << 30;
 /// Each claim looks through all cells, for every chart again.
-const LOOKS_MAX: usize = 20_000_000;
+const LOOKS_MAX: usize = 5_000_000;
 /// A setting beside its text: name and value in two maps.
 const SETTING_BYTES: usize = 200;
 
@@ -84,12 +84,16 @@ fn check_size(spec: &Spec) -> Result<(), String> {
             return Err(format!("{count} {what} are more than {most}: remove some"));
         }
     }
-    let claims: usize = spec.paper.iter().map(|claim| 1 + claim.except.len()).sum();
-    let looks = cells.saturating_mul(claims).saturating_mul(1 + spec.method.charts.len());
-    if looks > LOOKS_MAX {
+    // Of each, all settings are compared.
+    let excepted = |claim: &Claim| claim.except.iter().map(|cells| 1 + cells.len()).sum::<usize>();
+    let claims = spec.paper.iter().map(|claim| 1 + claim.cells.len() + excepted(claim));
+    let charts = spec.method.charts.iter().map(|chart| 1 + chart.only.len());
+    let compared = claims.sum::<usize>().saturating_mul(1 + charts.sum::<usize>());
+    if cells.saturating_mul(compared) > LOOKS_MAX {
         return Err(format!(
-            "{claims} claims and exceptions of {cells} cells in {} charts are more than \
-             {LOOKS_MAX} looks at a cell: remove some, or shorten an axis",
+            "{} claims with their exceptions, {} charts and {cells} cells are more than {LOOKS_MAX} \
+             looks at a cell: remove some, or shorten an axis",
+            spec.paper.len(),
             spec.method.charts.len()
         ));
     }

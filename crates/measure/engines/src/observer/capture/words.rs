@@ -63,8 +63,8 @@ fn first_piece(text: &str, dialect: Dialect) -> (Piece, usize) {
             let last = comment_end(text.as_bytes(), 0, dialect);
             (Piece::Gap, last.map_or(whole, |last| last + 1))
         }
-        '\'' => (Piece::Value, text_end(text, is_mariadb).unwrap_or(whole)),
-        '"' if is_mariadb => (Piece::Value, text_end(text, true).unwrap_or(whole)),
+        '\'' => (Piece::Value, text_end(text, false).unwrap_or(whole)),
+        '"' if is_mariadb => (Piece::Value, text_end(text, false).unwrap_or(whole)),
         'e' | 'E' if second == '\'' && !is_mariadb => {
             (Piece::Value, text_end(&text[1..], true).map_or(whole, |end| end + 1))
         }
@@ -89,8 +89,8 @@ fn span(text: &str, is_of_it: impl Fn(char) -> bool) -> usize {
     text.find(|c: char| !is_of_it(c)).unwrap_or(text.len())
 }
 
-/// Where the quoted text ends with which a text begins; none when that is not there, or unknown: in
-/// PostgreSQL it is for a session to say whether a backslash escapes a quote outside of `E'…'`.
+/// Where the quoted text ends with which a text begins; none when that is not there, or unknown:
+/// outside of `E'…'` it is for a session to say whether a backslash escapes a quote.
 fn text_end(text: &str, escapes: bool) -> Option<usize> {
     let mut all = text.char_indices();
     let (_, quote) = all.next()?;
@@ -252,7 +252,10 @@ mod tests {
     fn values_of_mariadb_are_marks() {
         for (text, without) in [
             (r#"UPDATE users SET token="s3cr3t""#, "UPDATE users SET token=?"),
-            (r#"select 'it\'s secret', "a\"b", '\\', 1"#, "select ?, ?, ?, ?"),
+            // It may be the end of the text or not.
+            (r"select a, 'it\'s secret'", "select a, ?"),
+            (r#"select "a\"b", 'secret'"#, "select ?"),
+            (r"select '\\', 1, 'C:\data'", "select ?, ?, ?"),
             (r#"select "it's", 'say "x"', "a""b", E'x'"#, "select ?, ?, ?, E?"),
             (r"select 'cut \'", "select ?"),
             (r#"select a, "cut"#, "select a, ?"),
