@@ -214,6 +214,42 @@ fn items_that_lists_repeat_are_counted() {
 }
 
 #[test]
+fn items_that_lists_share_are_looked_at_once() {
+    // One by one, they are 15,000,000,000 texts each time.
+    const ROWS: usize = 150_000;
+    let place = place();
+    let texts = || repeated::views(100_000);
+    let columns = [
+        ("list views", repeated::sharing(ROWS, texts())),
+        ("one run", repeated::one_run(ROWS as i32, &repeated::one_list(texts()))),
+        ("a union of one list", repeated::union_of(ROWS, repeated::one_list(texts()))),
+    ];
+    for (what, column) in columns {
+        arrow_stream(&place.path("shared.arrows"), &repeated::with_ids(column), None);
+        assert!(place.path("shared.arrows").metadata().unwrap().len() < 5 << 20, "{what}");
+        let arguments = join("shared.arrows", &["--type", "left-semi", "--out", "out.arrows"]);
+        assert_eq!(ends_well(&place, &arguments, what), Some(1), "{what}");
+        let said = place.fails(&arguments, 1);
+        assert!(said.contains("the lists of column \"w\" take more than"), "{what}: {said}");
+    }
+}
+
+#[test]
+fn a_row_that_a_dictionary_makes_wide_is_refused() {
+    let place = place();
+    // Keys of a text of a megabyte: 20 GB in a row.
+    let columns = [
+        repeated::lists(2, repeated::keys(40_000, 1_000_000)),
+        repeated::sharing(1, repeated::keys(20_000, 1_000_000)),
+        repeated::one_list(repeated::sharing(1, repeated::keys(20_000, 1_000_000))),
+    ];
+    for column in columns {
+        arrow_stream(&place.path("keys.arrows"), &repeated::with_ids(column), None);
+        is_refused(&place, "keys.arrows", "the lists of a row take 190");
+    }
+}
+
+#[test]
 fn items_without_bytes_are_counted() {
     let place = place();
     let nulls = repeated::null_lists(3, 700_000_000);
@@ -255,6 +291,9 @@ fn columns_that_repeat_little_are_read() {
         ("runs", repeated::runs(100, 10, 30)),
         ("nulls", nulls),
         ("list views", repeated::single_lists(1_000)),
+        ("list views of the same texts", repeated::sharing(1_000, repeated::views(100))),
+        ("lists of categories", repeated::lists(1_000, repeated::keys(20_000, 30))),
+        ("lists of bits", repeated::lists(1_000, repeated::bits(700_000))),
     ];
     for (what, column) in columns {
         arrow_stream(&place.path("usual.arrows"), &repeated::with_ids(column), None);

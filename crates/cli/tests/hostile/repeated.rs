@@ -1,14 +1,15 @@
-//! Arrow columns of a few bytes that stand for gigabytes: values that rows share, items without
-//! bytes, and types that are wide without a row.
+//! Arrow columns of a few bytes that stand for gigabytes: values that rows share, texts that lists
+//! have many keys of, items without bytes, and types that are wide without a row.
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Int8Array, Int32Array, Int64Array,
-    LargeStringArray, ListArray, ListViewArray, NullArray, RecordBatch, RunArray, UnionArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float32Array, Int8Array,
+    Int32Array, Int64Array, LargeStringArray, ListArray, ListViewArray, NullArray, RecordBatch,
+    RunArray, StringViewArray, StructArray, UnionArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::StreamWriter;
@@ -39,25 +40,59 @@ pub(crate) fn runs(runs: usize, rows: i32, text_bytes: usize) -> ArrayRef {
     Arc::new(RunArray::<Int32Type>::try_new(&ends, &texts).unwrap())
 }
 
+/// One run of rows that have the only value.
+pub(crate) fn one_run(rows: i32, value: &ArrayRef) -> ArrayRef {
+    let ends = Int32Array::from(vec![rows]);
+    Arc::new(RunArray::<Int32Type>::try_new(&ends, value).unwrap())
+}
+
 /// Rows of a dense union that are one text.
 pub(crate) fn sharing_union(rows: usize, text_bytes: usize) -> ArrayRef {
-    let fields = UnionFields::from_fields([Field::new("text", DataType::LargeUtf8, true)]);
+    union_of(rows, Arc::new(text(text_bytes)))
+}
+
+/// Rows of a dense union that are the only value.
+pub(crate) fn union_of(rows: usize, value: ArrayRef) -> ArrayRef {
+    let field = Field::new("value", value.data_type().clone(), true);
     let (ids, places) = (vec![0_i8; rows], vec![0_i32; rows]);
-    let texts: ArrayRef = Arc::new(text(text_bytes));
-    let union = UnionArray::try_new(fields, ids.into(), Some(places.into()), vec![texts]);
+    let fields = UnionFields::from_fields([field]);
+    let union = UnionArray::try_new(fields, ids.into(), Some(places.into()), vec![value]);
     Arc::new(union.unwrap())
+}
+
+/// Keys of a dictionary that has one text.
+pub(crate) fn keys(count: usize, text_bytes: usize) -> ArrayRef {
+    let keys = Int8Array::from(vec![0; count]);
+    Arc::new(DictionaryArray::<Int8Type>::new(keys, Arc::new(text(text_bytes))))
+}
+
+/// Empty texts, which are looked at one by one.
+pub(crate) fn views(count: usize) -> ArrayRef {
+    Arc::new(StringViewArray::from(vec![""; count]))
+}
+
+/// Structs of twenty bits.
+pub(crate) fn bits(count: usize) -> ArrayRef {
+    let bits: ArrayRef = Arc::new(BooleanArray::from(vec![true; count]));
+    let field = |at: usize| Arc::new(Field::new(format!("b{at}"), DataType::Boolean, true));
+    let fields: Vec<_> = (0..20).map(|at| (field(at), bits.clone())).collect();
+    Arc::new(StructArray::from(fields))
 }
 
 fn item(data_type: &DataType) -> Arc<Field> {
     Arc::new(Field::new("item", data_type.clone(), true))
 }
 
-/// Lists that all have the same items.
-pub(crate) fn sharing_lists(rows: usize, items: i32) -> ArrayRef {
-    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![7; items as usize]));
-    let (offsets, sizes) = (vec![0_i32; rows], vec![items; rows]);
-    let item = item(&DataType::Int8);
-    Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), numbers, None))
+/// Lists that all have the same numbers.
+pub(crate) fn sharing_lists(rows: usize, items: usize) -> ArrayRef {
+    sharing(rows, Arc::new(Int8Array::from(vec![7; items])))
+}
+
+/// Lists that all have all of the items.
+pub(crate) fn sharing(rows: usize, items: ArrayRef) -> ArrayRef {
+    let (offsets, sizes) = (vec![0_i32; rows], vec![items.len() as i32; rows]);
+    let item = item(items.data_type());
+    Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), items, None))
 }
 
 /// Lists of one item each.
@@ -83,7 +118,12 @@ pub(crate) fn vectors(rows: usize) -> ArrayRef {
 
 /// One row, a list of all of these.
 pub(crate) fn one_list(items: ArrayRef) -> ArrayRef {
-    let offsets = OffsetBuffer::from_lengths([items.len()]);
+    lists(1, items)
+}
+
+/// Lists of equal length.
+pub(crate) fn lists(rows: usize, items: ArrayRef) -> ArrayRef {
+    let offsets = OffsetBuffer::from_lengths(vec![items.len() / rows; rows]);
     Arc::new(ListArray::new(item(items.data_type()), offsets, items, None))
 }
 

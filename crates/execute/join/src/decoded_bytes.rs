@@ -11,24 +11,66 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::batch::halved;
-use crate::row_bytes::{Measure, nested_bytes, run_bytes, widest_row};
+use crate::row_bytes::{Measure, is_quick, nested_bytes, run_bytes, widest_nested, widest_row};
 
 /// Of rows that are written: an item of a list has two levels in Parquet and, while it is encoded,
 /// its number among the values.
-const WRITTEN: Measure =
-    Measure { run_bytes: decoded_bytes, item_bytes: 2 * size_of::<i16>() + size_of::<usize>() };
+const WRITTEN: Measure = Measure {
+    run_bytes: decoded_bytes,
+    widest_row: widest_decoded,
+    item_bytes: 2 * size_of::<i16>() + size_of::<usize>(),
+};
+
+/// Keys that are looked at together: they are copied to eight bytes each.
+const KEYS: usize = 256;
 
 /// Slices of a batch of at most `bytes_max` bytes each, unless a single row has more. What the keys
 /// of a dictionary refer to counts as often as they do.
+///
+/// Beside each that is a single row, how much larger its lists of keys are written than they are in
+/// memory: a writer makes all items of a row at once, so only the caller can refuse it.
 pub fn decoded_pieces(
     batch: &RecordBatch,
     bytes_max: usize,
-) -> impl Iterator<Item = RecordBatch> + use<> {
-    halved(vec![batch.clone()], move |piece| {
+) -> impl Iterator<Item = (RecordBatch, usize)> + use<> {
+    let pieces = halved(vec![batch.clone()], move |piece| {
         let columns = piece.columns().iter();
         columns.fold(0, |sum: usize, column| sum.saturating_add(at_most(column))) <= bytes_max
             || decoded_bytes_of(piece) <= bytes_max
+    });
+    pieces.map(|piece| {
+        let made = if piece.num_rows() == 1 { made_in_lists(&piece) } else { 0 };
+        (piece, made)
     })
+}
+
+/// Bytes of a row that are not in memory, because lists have keys of a dictionary.
+fn made_in_lists(row: &RecordBatch) -> usize {
+    let lists = row.columns().iter().filter(|column| has_keys(column.data_type(), false));
+    let made = lists.map(|column| {
+        let bytes = decoded_bytes(column, 0..column.len());
+        bytes.saturating_sub(run_bytes(column, 0..column.len()))
+    });
+    made.fold(0, usize::saturating_add)
+}
+
+/// Whether lists have keys of a dictionary; or, if a type is that of items, whether they have.
+fn has_keys(data_type: &DataType, items: bool) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => items || has_keys(value, false),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::Map(item, _) => has_keys(item.data_type(), true),
+        DataType::Struct(fields) => fields.iter().any(|field| has_keys(field.data_type(), items)),
+        DataType::Union(fields, _) => {
+            fields.iter().any(|(_, field)| has_keys(field.data_type(), items))
+        }
+        DataType::RunEndEncoded(_, value) => has_keys(value.data_type(), items),
+        _ => false,
+    }
 }
 
 /// Bytes of a column, without a look at each row of a short dictionary.
@@ -36,7 +78,7 @@ fn at_most(column: &dyn Array) -> usize {
     if let DataType::Dictionary(..) = column.data_type() {
         let values = column.as_any_dictionary().values();
         if values.len() <= column.len() {
-            return column.len().saturating_mul(widest_row(values));
+            return column.len().saturating_mul(widest_decoded(values));
         }
     }
     decoded_bytes(column, 0..column.len())
@@ -48,30 +90,48 @@ fn decoded_bytes_of(batch: &RecordBatch) -> usize {
 }
 
 fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
-    if !matches!(array.data_type(), DataType::Dictionary(..)) {
+    let DataType::Dictionary(_, value) = array.data_type() else {
         let nested = nested_bytes(array, rows.clone(), WRITTEN);
         return nested.unwrap_or_else(|| run_bytes(array, rows));
-    }
-    let run = array.slice(rows.start, rows.len());
-    let dictionary = run.as_any_dictionary();
+    };
+    let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
+    if !is_quick(value, false) {
+        // Any number of keys may refer to the same list.
+        return rows.len().saturating_mul(widest_decoded(values));
+    }
     if values.is_empty() {
         return 0;
     }
-    let keys = dictionary.normalized_keys().into_iter().enumerate();
-    let keys = keys.filter(|(row, _)| run.is_valid(*row));
-    keys.map(|(_, key)| decoded_bytes(values, key..key + 1)).fold(0, usize::saturating_add)
+    let bytes = rows.clone().step_by(KEYS).map(|start| {
+        let run = array.slice(start, KEYS.min(rows.end - start));
+        let keys = run.as_any_dictionary().normalized_keys().into_iter().enumerate();
+        let keys = keys.filter(|(row, _)| run.is_valid(*row));
+        keys.map(|(_, key)| decoded_bytes(values, key..key + 1)).fold(0, usize::saturating_add)
+    });
+    bytes.fold(0, usize::saturating_add)
+}
+
+/// Most bytes of a row.
+fn widest_decoded(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Dictionary(..) => widest_decoded(array.as_any_dictionary().values()),
+        DataType::RunEndEncoded(..) => widest_nested(array, WRITTEN),
+        nested if nested.is_nested() => widest_nested(array, WRITTEN),
+        _ => widest_row(array),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::types::Int32Type;
+    use arrow_array::types::{Int8Type, Int32Type};
     use arrow_array::{
-        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListViewArray, RunArray,
-        StringArray, StructArray,
+        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, ListViewArray,
+        RunArray, StringArray, StringViewArray, StructArray,
     };
+    use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
     use arrow_select::concat::concat_batches;
 
@@ -101,7 +161,11 @@ mod tests {
     fn pieces_have_few_bytes_and_all_rows() {
         let batch = batch(1_000);
         for bytes_max in [0, 100, 3_000, 100_000, usize::MAX] {
-            let pieces: Vec<_> = decoded_pieces(&batch, bytes_max).collect();
+            let pieces = decoded_pieces(&batch, bytes_max).map(|(piece, made)| {
+                assert_eq!(made, 0, "no lists of keys");
+                piece
+            });
+            let pieces: Vec<_> = pieces.collect();
             for piece in &pieces {
                 assert!(piece.num_rows() == 1 || decoded_bytes_of(piece) <= bytes_max);
             }
@@ -125,10 +189,48 @@ mod tests {
         for (column, row_bytes) in columns {
             let batch = RecordBatch::try_from_iter([("shared", column)]).unwrap();
             let pieces: Vec<_> = decoded_pieces(&batch, 4 * row_bytes).collect();
-            assert!(pieces.iter().all(|piece| piece.num_rows() == 4));
+            assert!(pieces.iter().all(|(piece, _)| piece.num_rows() == 4));
             assert_eq!(pieces.len(), 16);
             assert_eq!(decoded_pieces(&batch, 64 * row_bytes).count(), 1);
         }
+    }
+
+    /// Lists of as many items each.
+    fn lists(rows: usize, items: ArrayRef) -> ArrayRef {
+        let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+        let offsets = OffsetBuffer::from_lengths(vec![items.len() / rows; rows]);
+        Arc::new(ListArray::new(field, offsets, items, None))
+    }
+
+    /// Keys that all refer to the same value.
+    fn keys(count: usize, value: ArrayRef) -> ArrayRef {
+        Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::from(vec![0; count]), value))
+    }
+
+    #[test]
+    fn a_row_of_many_keys_comes_with_what_they_make() {
+        let text = || -> ArrayRef { Arc::new(StringArray::from(vec!["w".repeat(1_000)])) };
+        let made = 20 * (1_004 + WRITTEN.item_bytes - 1);
+        let field = |of: &ArrayRef| Arc::new(Field::new("field", of.data_type().clone(), true));
+        let structs =
+            |of: ArrayRef| -> ArrayRef { Arc::new(StructArray::from(vec![(field(&of), of)])) };
+        for of in [keys(40, text()), structs(keys(40, text()))] {
+            let batch = RecordBatch::try_from_iter([("lists", lists(2, of))]).unwrap();
+            let pieces = decoded_pieces(&batch, made);
+            assert_eq!(pieces.map(|(_, made)| made).collect::<Vec<_>>(), [made; 2]);
+            assert_eq!(decoded_pieces(&batch, 3 * made).map(|(_, made)| made).sum::<usize>(), 0);
+        }
+    }
+
+    #[test]
+    fn a_list_that_keys_refer_to_counts_in_each_of_them() {
+        let views: ArrayRef = Arc::new(StringViewArray::from(vec!["", "a", "b"]));
+        let of_views = keys(1_000_000, lists(1, views));
+        let bytes = 4 + 3 * (16 + WRITTEN.item_bytes);
+        assert_eq!(decoded_bytes(&of_views, 0..1_000_000), 1_000_000 * bytes);
+        let of_keys = keys(5, lists(1, keys(3, Arc::new(StringArray::from(vec!["ab"])))));
+        let bytes = 4 + 3 * (4 + 2 + WRITTEN.item_bytes);
+        assert_eq!(at_most(&of_keys), 5 * bytes);
     }
 
     #[test]

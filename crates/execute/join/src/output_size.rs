@@ -2,7 +2,10 @@
 //! their values are wide.
 //!
 //! Rows are counted on, and their bytes looked at one by one only if they are few of a batch, or if
-//! the widest of each column could make the output too large.
+//! the widest of each column could make the output too large. Of lists that have to be looked at
+//! item by item, only those of the output are.
+
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use workahead_walks::walk::Row;
@@ -11,10 +14,15 @@ use crate::Side;
 use crate::in_memory_build_side::InMemoryBuildSide;
 use crate::match_generation::Matches;
 use crate::output_columns::ColumnSource;
-use crate::row_bytes::{add_row_bytes, first_rows, fixed_bytes, null_bytes, run_bytes, widest_row};
+use crate::row_bytes::{
+    add_row_bytes, first_rows, fixed_bytes, is_quick, null_bytes, run_bytes, widest_row,
+};
 
 /// Less than this part of a batch's rows are looked at rather than all of them.
 const FEW: usize = 4;
+
+/// Matches whose bytes are looked at first; then as many more as before, while there is room.
+const LOOKED_AT: usize = 64;
 
 /// Rows that are to be gathered, and columns of them.
 pub(crate) struct OutputBound<'a> {
@@ -37,11 +45,19 @@ impl OutputBound<'_> {
         if variable.is_empty() {
             return (most / fixed).clamp(1, rows);
         }
-        let mut bytes = vec![fixed; rows];
-        for column in variable {
-            self.add(column, matches, &mut bytes);
+        let mut bytes = Vec::new();
+        while bytes.len() < rows {
+            let next = bytes.len()..rows.min(LOOKED_AT.max(2 * bytes.len()));
+            bytes.resize(next.end, fixed);
+            for column in &variable {
+                self.add(*column, matches, next.clone(), &mut bytes[next.clone()]);
+            }
+            let fit = first_rows(&bytes, most);
+            if fit < bytes.len() {
+                return fit;
+            }
         }
-        first_rows(&bytes, most)
+        rows
     }
 
     /// The bytes of all columns of fixed width, and the other columns.
@@ -72,9 +88,12 @@ impl OutputBound<'_> {
                     return rows.saturating_mul(self.null_bytes(side, column));
                 };
                 let array = batch.column(column);
+                if !is_quick(array.data_type(), false) {
+                    return usize::MAX;
+                }
                 if rows < array.len() / FEW {
                     let mut bytes = vec![0; rows];
-                    self.add(source, matches, &mut bytes);
+                    self.add(source, matches, 0..rows, &mut bytes);
                     return bytes.into_iter().fold(0, usize::saturating_add);
                 }
                 // Without duplicates each probe row is output once.
@@ -94,18 +113,21 @@ impl OutputBound<'_> {
         null_bytes(self.table.spec.schema_of(side).field(column).data_type())
     }
 
-    fn add(&self, source: ColumnSource, matches: &Matches, to: &mut [usize]) {
+    /// Adds the bytes of a column in some of the matches.
+    fn add(&self, source: ColumnSource, matches: &Matches, of: Range<usize>, to: &mut [usize]) {
         match source {
             ColumnSource::Column(side, column) if side == self.table.build_side() => {
-                self.table.data.chunks.add_row_bytes(column, &matches.build, to);
+                let rows = matches.build.get(of).unwrap_or_default();
+                self.table.data.chunks.add_row_bytes(column, rows, to);
             }
             ColumnSource::Column(side, column) => {
                 let Some(batch) = self.batch else {
                     let nulls = self.null_bytes(side, column);
                     return to.iter_mut().for_each(|bytes| *bytes += nulls);
                 };
-                let run: Vec<Row> = matches.run.clone().collect();
-                let rows = if run.is_empty() { &matches.probe } else { &run };
+                let run: Vec<Row> = matches.run.clone().skip(of.start).take(of.len()).collect();
+                let probe = matches.probe.get(of).unwrap_or_default();
+                let rows = if run.is_empty() { probe } else { &run };
                 add_row_bytes(batch.column(column), rows, to);
             }
             ColumnSource::Mark => {}

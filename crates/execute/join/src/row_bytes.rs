@@ -4,17 +4,20 @@
 //! Rows may share a value: by runs, by list views, in dense unions. It counts in each of them, as
 //! gathering and writing make it anew for each.
 
+mod each_row;
+
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, RunArray, UnionArray};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::MAX_INLINE_VIEW_LEN;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, UnionMode};
 use workahead_walks::walk::Row;
 
 use crate::chunks::NO_ROW;
+use each_row::{each_row, runs};
+pub(crate) use each_row::{is_quick, widest_nested};
 
 /// More is measured as this, which fits no memory: sums of it over rows and columns don't overflow.
 const BYTES_MAX: usize = 1 << 40;
@@ -91,12 +94,14 @@ pub(crate) type RunBytes = fn(&dyn Array, Range<usize>) -> usize;
 #[derive(Clone, Copy)]
 pub(crate) struct Measure {
     pub(crate) run_bytes: RunBytes,
+    /// Most bytes of a row of an array.
+    pub(crate) widest_row: fn(&dyn Array) -> usize,
     /// Bytes of an item of a list beside its value.
     pub(crate) item_bytes: usize,
 }
 
 /// Of arrays in memory.
-const IN_MEMORY: Measure = Measure { run_bytes, item_bytes: 0 };
+const IN_MEMORY: Measure = Measure { run_bytes, widest_row, item_bytes: 0 };
 
 /// Bytes of a run of rows that have others within; none if they are of another kind.
 pub(crate) fn nested_bytes(
@@ -108,8 +113,7 @@ pub(crate) fn nested_bytes(
     let bytes = match array.data_type() {
         DataType::List(_) => of_list::<i32>(array, rows, measure),
         DataType::LargeList(_) => of_list::<i64>(array, rows, measure),
-        DataType::ListView(_) => of_list_view::<i32>(array, rows, measure),
-        DataType::LargeListView(_) => of_list_view::<i64>(array, rows, measure),
+        DataType::ListView(_) | DataType::LargeListView(_) => sum(each_row(array, rows, measure)),
         DataType::Map(..) => {
             let map = array.as_map();
             let items = items(map.offsets(), &rows);
@@ -122,15 +126,18 @@ pub(crate) fn nested_bytes(
         }
         DataType::Struct(_) => {
             let columns = array.as_struct().columns().iter();
-            let columns = columns.map(|column| run_bytes(column, rows.clone()));
-            columns.fold(0, usize::saturating_add)
+            sum(columns.map(|column| run_bytes(column, rows.clone())))
         }
-        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => of_runs(array.as_run::<Int16Type>(), rows, run_bytes),
-            DataType::Int32 => of_runs(array.as_run::<Int32Type>(), rows, run_bytes),
-            _ => of_runs(array.as_run::<Int64Type>(), rows, run_bytes),
-        },
-        DataType::Union(..) => of_union(array.as_union(), rows, run_bytes),
+        DataType::RunEndEncoded(..) => {
+            sum(runs(array, rows, measure).map(|(rows, bytes)| bytes.saturating_mul(rows)))
+        }
+        DataType::Union(_, UnionMode::Dense) => sum(each_row(array, rows, measure)),
+        DataType::Union(fields, UnionMode::Sparse) => {
+            let (union, ids) = (array.as_union(), rows.len() * size_of::<i8>());
+            let children = fields.iter();
+            let children = children.map(|(id, _)| run_bytes(union.child(id), rows.clone()));
+            children.fold(ids, usize::saturating_add)
+        }
         _ => return None,
     };
     Some(bytes.min(BYTES_MAX))
@@ -142,56 +149,18 @@ fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measur
     rows.len() * size_of::<O>() + of_items(list.values(), items, of)
 }
 
-/// Lists may share their items, which count in each of them.
-fn of_list_view<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measure) -> usize {
-    let list = array.as_list_view::<O>();
-    let lists = list.offsets()[rows.clone()].iter().zip(&list.sizes()[rows]);
-    let bytes = lists.map(|(offset, size)| {
-        let start = offset.as_usize();
-        2 * size_of::<O>() + of_items(list.values(), start..start + size.as_usize(), of)
-    });
-    bytes.fold(0, usize::saturating_add)
+fn of_items(values: &dyn Array, items: Range<usize>, of: Measure) -> usize {
+    let count = items.len();
+    in_list((of.run_bytes)(values, items), count, of)
 }
 
 /// Items of a list take some bytes even if their type has none.
-fn of_items(values: &dyn Array, items: Range<usize>, of: Measure) -> usize {
-    let count = items.len();
-    let bytes = match (of.run_bytes)(values, items) {
-        0 => count.saturating_mul(ITEM_BYTES_MIN),
-        bytes => bytes,
-    };
-    bytes.saturating_add(count.saturating_mul(of.item_bytes)).min(BYTES_MAX)
+fn in_list(bytes: usize, items: usize, of: Measure) -> usize {
+    let bytes = if bytes == 0 { items.saturating_mul(ITEM_BYTES_MIN) } else { bytes };
+    bytes.saturating_add(items.saturating_mul(of.item_bytes)).min(BYTES_MAX)
 }
 
-/// A value counts in each row of its run.
-fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>, rows: Range<usize>, of: RunBytes) -> usize {
-    let ends = runs.run_ends();
-    let (first, mut row, mut bytes) = (runs.get_physical_index(rows.start), rows.start, 0_usize);
-    for (at, end) in ends.values().iter().enumerate().skip(first) {
-        if row >= rows.end {
-            break;
-        }
-        // The ends are those of the whole array, of which this may be a slice.
-        let end = (end.as_usize() - ends.offset()).min(rows.end);
-        let run = (end - row).saturating_mul(of(runs.values(), at..at + 1));
-        (row, bytes) = (end, bytes.saturating_add(run));
-    }
-    bytes
-}
-
-/// A row of a dense union has a place in one child, which others may have too; one of another union
-/// has a value of each child.
-fn of_union(union: &UnionArray, rows: Range<usize>, of: RunBytes) -> usize {
-    let Some(places) = union.offsets() else {
-        let children = union.fields().iter();
-        let children = children.map(|(id, _)| of(union.child(id), rows.clone()));
-        return children.fold(rows.len(), usize::saturating_add);
-    };
-    let places = union.type_ids()[rows.clone()].iter().zip(&places[rows]);
-    let bytes = places.map(|(id, place)| {
-        let (head, at) = (size_of::<i8>() + size_of::<i32>(), *place as usize);
-        of(union.child(*id), at..at + 1).saturating_add(head)
-    });
+fn sum(bytes: impl Iterator<Item = usize>) -> usize {
     bytes.fold(0, usize::saturating_add)
 }
 
@@ -209,7 +178,7 @@ fn view_bytes(view: &u128) -> usize {
     size_of::<u128>() + if length > MAX_INLINE_VIEW_LEN { length as usize } else { 0 }
 }
 
-/// Bytes of the widest row.
+/// Bytes of the widest row; more if rows share what is in them.
 pub(crate) fn widest_row(array: &dyn Array) -> usize {
     if let Some(bytes) = fixed_bytes(array.data_type()) {
         return bytes;
@@ -221,7 +190,7 @@ pub(crate) fn widest_row(array: &dyn Array) -> usize {
         DataType::LargeBinary => widest_of(array.as_binary::<i64>().offsets()),
         DataType::Utf8View => widest_view(array.as_string_view().views()),
         DataType::BinaryView => widest_view(array.as_binary_view().views()),
-        _ => (0..array.len()).map(|row| run_bytes(array, row..row + 1)).max().unwrap_or(0),
+        _ => widest_nested(array, IN_MEMORY),
     }
 }
 
@@ -296,11 +265,11 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::builder::{MapBuilder, StringBuilder};
-    use arrow_array::types::Int8Type;
+    use arrow_array::types::{Int8Type, Int32Type};
     use arrow_array::{
         BinaryArray, DictionaryArray, FixedSizeListArray, Int16Array, Int32Array, Int64Array,
-        LargeStringArray, ListArray, ListViewArray, NullArray, StringArray, StringViewArray,
-        StructArray,
+        LargeStringArray, ListArray, ListViewArray, NullArray, RunArray, StringArray,
+        StringViewArray, StructArray, UnionArray,
     };
     use arrow_schema::{Field, UnionFields};
 

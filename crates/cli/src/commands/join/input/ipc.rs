@@ -10,6 +10,7 @@
 //! to fits the memory that may be used, as do all dictionaries together. An item of a list counts
 //! also where its type has no bytes.
 
+mod items;
 mod repeats;
 
 use std::collections::{HashMap, VecDeque};
@@ -157,6 +158,10 @@ impl IpcReader {
 
     fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
         if let Some(dictionary) = message_of(&message.bytes)?.header_as_dictionary_batch() {
+            let values = items::values_of(&self.schema, dictionary.id());
+            if let Some((batch, values)) = dictionary.data().zip(values) {
+                items::check(&batch, [values].into_iter(), self.bytes_max)?;
+            }
             let before = self.dictionaries.entry(dictionary.id()).or_default();
             let replaces = !dictionary.isDelta() && !self.keeps_replaced;
             let kept = if replaces { 0 } else { *before };
@@ -172,9 +177,14 @@ impl IpcReader {
 
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         while let Some(message) = self.source.next(self.bytes_max)? {
-            match message_of(&message.bytes)?.header_type() {
+            let header = message_of(&message.bytes)?;
+            match header.header_type() {
                 MessageHeader::DictionaryBatch => self.take_dictionary(&message)?,
                 _ => {
+                    if let Some(batch) = header.header_as_record_batch() {
+                        let columns = self.schema.fields().iter().map(|field| field.data_type());
+                        items::check(&batch, columns, self.bytes_max)?;
+                    }
                     let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
                     if let Some(batch) = batch {
                         repeats::check(&batch, self.bytes_max)?;
@@ -299,13 +309,11 @@ fn checked(
 fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usize, ArrowError> {
     let nodes = batch.nodes().into_iter().flatten();
     let lengths = nodes.map(|node| (node.length(), node.null_count()));
-    let mut items = 0_usize;
-    for (rows, nulls) in [(batch.length(), 0)].into_iter().chain(lengths) {
+    for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
         // Arrow's own rows are 32 bits wide in more places than not.
         if i32::try_from(rows).is_err() || nulls < 0 || nulls > rows || rows < 0 {
             return Err(wrong("a batch has an impossible number of rows"));
         }
-        items = items.saturating_add((rows - batch.length()).max(0) as usize);
     }
     let codec = batch.compression().map(|compression| compression.codec());
     // Of each buffer, though several may be the same bytes: the decoder copies one that begins at
@@ -330,8 +338,6 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usiz
         }
         decoded = decoded.saturating_add(takes);
     }
-    // Lists of nulls have any number of items in no bytes; each is numbered once it is gathered.
-    let decoded = decoded.max(items.saturating_mul(fields::ITEM_BYTES));
     fits(decoded, bytes_max)?;
     Ok(decoded)
 }

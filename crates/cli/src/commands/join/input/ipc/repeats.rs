@@ -3,6 +3,8 @@
 //!
 //! Rows that share a value are gathered and written in pieces of a few rows. What is in their lists
 //! is not cut: a writer makes all items of a row anew, and runs within lists those of all rows.
+//! Each piece, and each row in the end, is looked at to find its bytes, which takes no time unless
+//! it is lists of what has to be looked at item by item.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -14,21 +16,36 @@ use workahead_join::decoded_pieces;
 
 use super::fields::{ITEM_BYTES, shown};
 
+/// Lists that are looked at item by item are at most as large: hundreds of millions of items, which
+/// take some tenths of a second each time.
+const LOOKED_AT_BYTES_MAX: usize = 16 << 30;
+
 /// Refuses a batch whose lists hold more than may be used, each item as often as it is repeated.
 pub(super) fn check(batch: &RecordBatch, bytes_max: usize) -> Result<(), ArrowError> {
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        if repeats(field.data_type()) && !items_fit(column, bytes_max)? {
-            let says = format!(
-                "the lists of column {} take more than the {} MiB that may be used for a batch, \
-                 with each item as often as it is repeated: raise --memory-limit, or write the \
-                 file without run ends and list views",
-                shown(field.name()),
-                bytes_max >> 20
-            );
-            return Err(io::Error::new(ErrorKind::OutOfMemory, says).into());
+        if !repeats(field.data_type()) {
+            continue;
+        }
+        if !items_fit(column, bytes_max)? {
+            return Err(refusal(field.name(), bytes_max));
+        }
+        let most = bytes_max.max(LOOKED_AT_BYTES_MAX);
+        if is_slow(field.data_type(), false) && !fits(column.clone(), most)? {
+            return Err(refusal(field.name(), most));
         }
     }
     Ok(())
+}
+
+fn refusal(column: &str, most: usize) -> ArrowError {
+    let says = format!(
+        "the lists of column {} take more than the {} MiB that may be used for a batch, with each \
+         item as often as it is repeated: raise --memory-limit, or write the file without run ends \
+         and list views",
+        shown(column),
+        most >> 20
+    );
+    io::Error::new(ErrorKind::OutOfMemory, says).into()
 }
 
 /// Whether values of a type may be shared.
@@ -48,6 +65,35 @@ fn repeats(data_type: &DataType) -> bool {
     }
 }
 
+/// Whether values have lists whose items have to be looked at one by one to find their bytes; or,
+/// if they are such items, whether they have to.
+fn is_slow(data_type: &DataType, items: bool) -> bool {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => is_slow(item.data_type(), true),
+        DataType::ListView(item) | DataType::LargeListView(item) => {
+            items || is_slow(item.data_type(), true)
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| is_slow(field.data_type(), items)),
+        DataType::Union(fields, _) => {
+            items || fields.iter().any(|(_, field)| is_slow(field.data_type(), false))
+        }
+        DataType::RunEndEncoded(_, value) => items || is_slow(value.data_type(), false),
+        DataType::Dictionary(_, value) => items || is_slow(value, false),
+        DataType::Utf8View | DataType::BinaryView => items,
+        _ => false,
+    }
+}
+
+/// Whether rows fit, with what they share in each of them. A single row always does.
+fn fits(rows: ArrayRef, bytes_max: usize) -> Result<bool, ArrowError> {
+    let rows = RecordBatch::try_from_iter_with_nullable([("rows", rows, true)])?;
+    // A second piece has what the first one has no room for.
+    Ok(decoded_pieces(&rows, bytes_max).nth(1).is_none())
+}
+
 /// Whether the items of all lists fit, the innermost ones first.
 fn items_fit(array: &ArrayRef, bytes_max: usize) -> Result<bool, ArrowError> {
     let has_items = array.data_type().is_list() || matches!(array.data_type(), DataType::Map(..));
@@ -60,9 +106,7 @@ fn items_fit(array: &ArrayRef, bytes_max: usize) -> Result<bool, ArrowError> {
             if shared_items(&child).saturating_mul(ITEM_BYTES) > bytes_max {
                 return Ok(false);
             }
-            // A second piece has what the first one has no room for.
-            let items = RecordBatch::try_from_iter_with_nullable([("items", child, true)])?;
-            if decoded_pieces(&items, bytes_max).nth(1).is_some() {
+            if !fits(child, bytes_max)? {
                 return Ok(false);
             }
         }
@@ -106,7 +150,8 @@ fn sum<O: OffsetSizeTrait>(sizes: &[O]) -> usize {
 mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{
-        Int8Array, Int32Array, ListArray, ListViewArray, RunArray, StringArray, StructArray,
+        Int8Array, Int32Array, ListArray, ListViewArray, RunArray, StringArray, StringViewArray,
+        StructArray,
     };
     use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
@@ -121,9 +166,13 @@ mod tests {
 
     /// Lists that share a hundred numbers.
     fn views(rows: usize) -> ArrayRef {
-        let item = Arc::new(Field::new("item", DataType::Int8, true));
-        let items: ArrayRef = Arc::new(Int8Array::from(vec![7; 100]));
-        let (offsets, sizes) = (vec![0_i32; rows], vec![100_i32; rows]);
+        sharing(rows, Arc::new(Int8Array::from(vec![7; 100])))
+    }
+
+    /// Lists that all have all items.
+    fn sharing(rows: usize, items: ArrayRef) -> ArrayRef {
+        let item = Arc::new(Field::new("item", items.data_type().clone(), true));
+        let (offsets, sizes) = (vec![0_i32; rows], vec![items.len() as i32; rows]);
         Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), items, None))
     }
 
@@ -154,6 +203,20 @@ mod tests {
             let field = Arc::new(Field::new("field", items(1).data_type().clone(), true));
             let within: ArrayRef = Arc::new(StructArray::from(vec![(field, items(20_000))]));
             assert_eq!(says(within), None);
+        }
+    }
+
+    #[test]
+    fn lists_that_are_looked_at_item_by_item_are_bounded() {
+        let texts = |count| -> ArrayRef { Arc::new(StringViewArray::from(vec![""; count])) };
+        assert_eq!(says(sharing(1_000, texts(1_000))), None);
+        let lists = sharing(50_000, texts(50_000));
+        let one = list(texts(50_000));
+        let ends = Int32Array::from(vec![50_000]);
+        let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&ends, &one).unwrap());
+        for column in [lists, runs] {
+            let error = says(column).unwrap();
+            assert!(error.contains("\"w\" take more than the 16384 MiB"), "{error}");
         }
     }
 }
