@@ -163,7 +163,7 @@ mod tests {
 
     /// Name and features of every crate of others that these packages are built with.
     fn features(workspace: &Workspace, words: &[String]) -> BTreeSet<String> {
-        let mut tree = workspace.cargo(&["tree", "--offline", "--prefix", "none"]);
+        let mut tree = workspace.cargo(&["tree", "--prefix", "none"]);
         tree.args(["--edges", "normal,build,dev", "--format", "{p} {f}"]).args(words);
         let output = tree.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

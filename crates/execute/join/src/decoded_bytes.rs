@@ -96,6 +96,9 @@ fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
     };
     let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
+    if rows.is_empty() {
+        return 0;
+    }
     if !is_quick(value, false) {
         // Any number of keys may refer to the same list.
         return rows.len().saturating_mul(widest_decoded(values));

@@ -150,8 +150,10 @@ fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measur
 }
 
 fn of_items(values: &dyn Array, items: Range<usize>, of: Measure) -> usize {
-    let count = items.len();
-    in_list((of.run_bytes)(values, items), count, of)
+    match items.len() {
+        0 => 0,
+        count => in_list((of.run_bytes)(values, items), count, of),
+    }
 }
 
 /// Items of a list take some bytes even if their type has none.

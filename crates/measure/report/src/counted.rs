@@ -9,6 +9,8 @@
 //! A machine without hardware counters still counts page faults and switches of tasks. Such a page
 //! has a short table and a long list of missing metrics.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use workahead_counters::event::Privilege;
 use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
@@ -285,11 +287,6 @@ fn by_reason(entries: impl IntoIterator<Item = (String, String)>) -> Vec<(String
 }
 
 fn each_once(entries: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut once: Vec<String> = Vec::new();
-    for words in entries {
-        if !once.contains(&words) {
-            once.push(words);
-        }
-    }
-    once
+    let mut known = HashSet::new();
+    entries.into_iter().filter(|words| known.insert(words.clone())).collect()
 }

@@ -31,8 +31,8 @@ impl CollectionOptions {
 
 /// Those of all samples of a cell are put together, each compared with each.
 const LACKS_MAX: usize = 256;
-const GROUPS_MAX: usize = 1024;
-const LEFT_OUT_MAX: usize = 4096;
+const GROUPS_MAX: usize = 256;
+const LEFT_OUT_MAX: usize = 1024;
 
 /// What was collected in one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -44,6 +44,25 @@ pub(crate) fn is_quick(data_type: &DataType, run: bool) -> bool {
     }
 }
 
+/// Whether keys refer to values that are looked at item by item: all of them for each run of keys.
+fn has_slow_keys(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => !is_quick(value, false) || has_slow_keys(value),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => has_slow_keys(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_slow_keys(field.data_type())),
+        DataType::Union(fields, _) => {
+            fields.iter().any(|(_, field)| has_slow_keys(field.data_type()))
+        }
+        _ => false,
+    }
+}
+
 /// Most bytes of a row that has others within.
 pub(crate) fn widest_nested(array: &dyn Array, of: Measure) -> usize {
     let rows = 0..array.len();
@@ -77,6 +96,9 @@ pub(super) fn each_row<'a>(
         }
         DataType::RunEndEncoded(..) => {
             Box::new(runs(array, rows, of).flat_map(|(rows, bytes)| repeat_n(bytes, rows)))
+        }
+        DataType::Dictionary(_, value) if !is_quick(value, false) => {
+            Box::new(repeat_n((of.widest_row)(array), rows.len()))
         }
         _ => Box::new(rows.map(move |row| (of.run_bytes)(array, row..row + 1))),
     }
@@ -118,7 +140,9 @@ fn list_views<'a, O: OffsetSizeTrait>(
         looks <= LOOKS_MAX.saturating_mul(values.len())
     };
     let of_type = values.data_type();
-    let exact = is_quick(of_type, true) || in_order() || (is_quick(of_type, false) && are_few());
+    let exact = is_quick(of_type, true)
+        || (in_order() && !has_slow_keys(of_type))
+        || (is_quick(of_type, false) && are_few());
     let widest = (!exact).then(|| (of.widest_row)(values));
     rows.map(move |row| {
         let items = range(row);
@@ -151,7 +175,8 @@ fn dense_rows<'a>(
     let slow = union.fields().iter().filter(|(_, field)| !is_quick(field.data_type(), false));
     let slow: Vec<i8> = slow.map(|(id, _)| id).collect();
     let mut widest = [None; IDS];
-    if !slow.is_empty() && !in_order() {
+    let has_slow_keys = union.fields().iter().any(|(_, field)| has_slow_keys(field.data_type()));
+    if !slow.is_empty() && (has_slow_keys || !in_order()) {
         slow.iter().for_each(|id| widest[*id as usize] = Some((of.widest_row)(union.child(*id))));
     }
     rows.map(move |row| {

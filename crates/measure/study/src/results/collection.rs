@@ -4,6 +4,8 @@
 //! the same work, so they become one stream before anything is reduced: a group of events that had
 //! three slots in each of five repetitions has fifteen, and a trimmed mean has something to trim.
 
+use std::collections::HashSet;
+
 use workahead_counters::instrumented::Functions;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::profile::Profile;
@@ -11,6 +13,9 @@ use workahead_counters::stream::{Slot, Stream};
 
 use super::Results;
 use crate::collection::Collection;
+
+/// Of a cell: a machine has some hundred events.
+const LEFT_OUT_MAX: usize = 4096;
 
 impl Results {
     /// What was collected in each sample of a cell, by repetition.
@@ -72,9 +77,9 @@ impl Results {
         if options.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
             return Vec::new();
         }
-        let mut reasons: Vec<String> = Vec::new();
+        let (mut reasons, mut told) = (Vec::new(), HashSet::new());
         let mut tell = |reason: &str| {
-            if !reasons.iter().any(|told| told == reason) {
+            if told.insert(reason.to_owned()) {
                 reasons.push(reason.to_owned());
             }
         };
@@ -118,7 +123,7 @@ fn joined(mut all: Stream, next: &Stream) -> Stream {
     header.constructed = header.constructed.take().or_else(|| other.constructed.clone());
     header.lacks = header.lacks.take().or_else(|| other.lacks.clone());
     for left in &other.left_out {
-        if !header.left_out.contains(left) {
+        if header.left_out.len() < LEFT_OUT_MAX && !header.left_out.contains(left) {
             header.left_out.push(left.clone());
         }
     }

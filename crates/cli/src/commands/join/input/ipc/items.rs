@@ -1,5 +1,5 @@
-//! Items of lists that have no bytes in a message, so that it may have any number of them: nulls,
-//! structs without fields, values of no width, and rows of runs.
+//! Items of lists, which a message may have in any number: they may have a bit each, or none as
+//! nulls, structs without fields, values of no width, and rows of runs have.
 
 use arrow_ipc::RecordBatch as BatchMessage;
 use arrow_schema::{ArrowError, DataType, Schema};
@@ -14,9 +14,9 @@ pub(super) fn check<'t>(
     bytes_max: usize,
 ) -> Result<(), ArrowError> {
     let mut types = Vec::new();
-    columns.for_each(|column| add_nodes(column, &mut types));
+    columns.for_each(|column| add_nodes(column, false, &mut types));
     let nodes = batch.nodes().into_iter().flatten().zip(types);
-    let items = nodes.filter(|(_, data_type)| has_no_bytes(data_type));
+    let items = nodes.filter(|(_, is_counted)| *is_counted);
     let items = items.map(|(node, _)| (node.length() - batch.length()).max(0) as usize);
     fits(items.fold(0, usize::saturating_add).saturating_mul(ITEM_BYTES), bytes_max)
 }
@@ -31,24 +31,24 @@ pub(super) fn values_of(schema: &Schema, dictionary: i64) -> Option<&DataType> {
     }
 }
 
-/// Adds the types of a batch's nodes: each before what is in it. A dictionary's values are in
-/// another message.
-fn add_nodes<'t>(data_type: &'t DataType, to: &mut Vec<&'t DataType>) {
-    to.push(data_type);
+/// Adds whether each of a batch's nodes is counted: each before what is in it. A dictionary's
+/// values are in another message.
+fn add_nodes(data_type: &DataType, is_item: bool, to: &mut Vec<bool>) {
+    to.push(is_item || has_no_bytes(data_type));
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)
         | DataType::LargeListView(item)
         | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => add_nodes(item.data_type(), to),
+        | DataType::Map(item, _) => add_nodes(item.data_type(), true, to),
         DataType::RunEndEncoded(ends, values) => {
-            add_nodes(ends.data_type(), to);
-            add_nodes(values.data_type(), to);
+            add_nodes(ends.data_type(), false, to);
+            add_nodes(values.data_type(), false, to);
         }
-        DataType::Struct(fields) => fields.iter().for_each(|f| add_nodes(f.data_type(), to)),
+        DataType::Struct(fields) => fields.iter().for_each(|f| add_nodes(f.data_type(), false, to)),
         DataType::Union(fields, _) => {
-            fields.iter().for_each(|(_, field)| add_nodes(field.data_type(), to));
+            fields.iter().for_each(|(_, field)| add_nodes(field.data_type(), false, to));
         }
         _ => {}
     }
@@ -137,7 +137,9 @@ mod tests {
         let field = |at: usize| Arc::new(Field::new(format!("b{at}"), DataType::Boolean, true));
         let fields: Vec<_> = (0..20).map(|at| (field(at), bits.clone())).collect();
         assert_eq!(says(list(Arc::new(StructArray::from(fields)))), None);
-        assert_eq!(says(list(Arc::new(Int8Array::from(vec![7; ITEMS])))), None);
-        assert_eq!(says(list(Arc::new(BooleanArray::from(vec![true; ITEMS])))), None);
+        assert_eq!(says(list(Arc::new(Int8Array::from(vec![7; ITEMS / 2])))), None);
+        assert_eq!(says(list(Arc::new(BooleanArray::from(vec![true; ITEMS / 2])))), None);
+        // Each has a number while they are gathered, or written.
+        assert!(says(list(Arc::new(BooleanArray::from(vec![true; ITEMS])))).is_some());
     }
 }
