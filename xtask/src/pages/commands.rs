@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -41,16 +40,25 @@ const PRINT_ONLY: [&str; 8] = [
 /// depth.
 pub(super) fn run(tree: &Tree, program: &Program, only: &str, depth: Depth) -> Result<Counts> {
     let mut runner = Runner { program, known: BTreeSet::new(), lacking: BTreeMap::new() };
-    let (mut pages, mut left_out) = (Vec::new(), Vec::new());
+    let (mut counts, mut left_out) = (Counts::default(), Vec::new());
     for file in tree.files.iter().filter(|file| is_page(&file.path) && file.path.contains(only)) {
         let shown = blocks::of_page(&file.text, depth).with_context(|| file.path.clone())?;
         let (run, not) = runner.sort(shown);
         left_out.extend(not.into_iter().map(|(line, why)| format!("{}:{line}: {why}", file.path)));
-        if run.iter().any(|shown| shown.seen) {
-            pages.push((file.path.as_str(), run));
+        let seen = run.iter().filter(|shown| shown.seen).count() as u64;
+        if seen == 0 {
+            continue;
         }
+        let start = Instant::now();
+        match runner.page(&file.path, &run)? {
+            None => counts.passed += seen,
+            Some(says) => {
+                println!("{says}");
+                counts.failed += 1;
+            }
+        }
+        println!("  {:<34} {seen:>3} commands {:>6.1} s", file.path, seconds(start.elapsed()));
     }
-    let mut counts = runner.pages(&pages)?;
     // Stays where a page's folder does.
     let _ = std::fs::remove_dir(folders());
     counts.skipped = left_out.len() as u64;
@@ -63,6 +71,10 @@ pub(super) fn run(tree: &Tree, program: &Program, only: &str, depth: Depth) -> R
 
 fn is_page(path: &str) -> bool {
     path == "README.md" || (path.starts_with("docs/") && path.ends_with(".md"))
+}
+
+fn seconds(took: Duration) -> f64 {
+    took.as_secs_f64()
 }
 
 struct Runner<'a> {
@@ -96,36 +108,6 @@ impl Runner<'_> {
         let subcommand = text.strip_prefix("workahead ")?.split_whitespace().next()?;
         let known = self.lacking.entry(subcommand.to_owned());
         known.or_insert_with(|| self.program.lacks(subcommand)).clone()
-    }
-
-    /// Runs pages, two at a time: some wait for a server or a clock.
-    fn pages(&self, pages: &[(&str, Vec<Shown>)]) -> Result<Counts> {
-        let (next, counts) = (Mutex::new(pages.iter()), Mutex::new(Counts::default()));
-        let work = || -> Result<()> {
-            loop {
-                let taken = next.lock().expect("nobody panics with it").next();
-                let Some((page, shown)) = taken else { return Ok(()) };
-                let seen = shown.iter().filter(|shown| shown.seen).count() as u64;
-                let start = Instant::now();
-                let failure = self.page(page, shown)?;
-                let took_s = start.elapsed().as_secs_f64();
-                let mut counts = counts.lock().expect("nobody panics with it");
-                match failure {
-                    None => counts.passed += seen,
-                    Some(says) => {
-                        println!("{says}");
-                        counts.failed += 1;
-                    }
-                }
-                println!("  {page:<34} {seen:>3} commands {took_s:>6.1} s");
-            }
-        };
-        let done = std::thread::scope(|scope| {
-            let beside = scope.spawn(work);
-            work().and(beside.join().expect("a page's failure is a result"))
-        });
-        done?;
-        Ok(counts.into_inner().expect("nobody panics with it"))
     }
 
     /// Runs a page; what went wrong, if anything did. The folder stays then.
