@@ -9,16 +9,15 @@
 //! The runs are not paired, so ratios are Welch's, and whatever differs between the runs is in
 //! them. p values are adjusted over all cells (Holm 1979).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::RandomState;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::cell_index::CellIndex;
 use crate::measure::THROUGHPUT;
 use crate::plans::Label;
 use crate::results::Results;
-use crate::run_plan::hash;
 use crate::setting::Settings;
 use crate::statistics::{Unpaired, holm};
 
@@ -99,25 +98,18 @@ impl Comparison {
 type Pair<'a> = (&'a Cell, &'a Cell);
 
 fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
-    let matched = |of: fn(&Cell) -> &Settings, alike: &dyn Fn(&Cell, &Cell) -> bool| {
-        let state = RandomState::new();
-        let mut others: HashMap<u64, Vec<&'a Cell>> = HashMap::new();
-        for other in &after.plan.cells {
-            others.entry(hash(&state, of(other))).or_default().push(other);
-        }
-        let pair = |cell: &'a Cell| {
-            let others = others.get(&hash(&state, of(cell)))?;
-            Some((cell, *others.iter().find(|other| alike(cell, other))?))
-        };
-        before.plan.cells.iter().filter_map(pair).collect::<Vec<Pair<'a>>>()
+    let (cells, others) = (before.plan.cells.iter(), &after.plan.cells);
+    let by_settings = CellIndex::new(others, |cell| &cell.settings);
+    let same = |cell: &'a Cell| {
+        let is_same = |other: &Cell| other.protocol.start == cell.protocol.start;
+        Some((cell, by_settings.find(others, &cell.settings, is_same)?))
     };
-    let same = matched(|cell| &cell.settings, &|one, other| {
-        one.settings == other.settings && one.protocol.start == other.protocol.start
-    });
+    let same: Vec<Pair<'a>> = cells.clone().filter_map(same).collect();
     if !same.is_empty() || before.record.study != after.record.study {
         return same;
     }
-    matched(|cell| &cell.place, &|one, other| one.place == other.place)
+    let at_place = |cell: &'a Cell| Some((cell, after.plan.cell_at(&cell.place)?));
+    cells.filter_map(at_place).collect()
 }
 
 fn line((before, one): (&Results, &Cell), (after, other): (&Results, &Cell)) -> Line {

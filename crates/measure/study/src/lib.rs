@@ -16,6 +16,7 @@
 pub mod capture;
 pub mod catalogue;
 pub mod cell;
+mod cell_index;
 pub mod classes;
 pub mod collection;
 pub mod comparison;

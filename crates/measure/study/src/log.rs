@@ -109,7 +109,11 @@ pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observa
         }
         let collection = observation.sample().and_then(|sample| sample.collection.as_ref());
         collection.map_or(Ok(()), |collection| collection.check()).map_err(damaged)?;
-        names.extend(observation.sample().iter().flat_map(|one| one.measures.keys().cloned()));
+        for name in observation.sample().iter().flat_map(|one| one.measures.keys()) {
+            if !names.contains(name) {
+                names.insert(name.clone());
+            }
+        }
         observations.push(observation);
         if names.len() > MEASURES_MAX {
             return Err(damaged(format!("more than {MEASURES_MAX} measures have been named")));

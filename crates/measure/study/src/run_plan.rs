@@ -20,6 +20,7 @@ use workahead_counters::instrumented;
 use workahead_machine::caches::Cache;
 
 use crate::cell::Cell;
+use crate::cell_index::PlaceIndex;
 use crate::collection::CollectionOptions;
 use crate::engine::{EngineContext, Need};
 use crate::instrument::{Instrumentation, Model, model};
@@ -27,11 +28,6 @@ use crate::method::Order;
 use crate::protocol::{PROTOCOL, Protocol, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::Spec;
-
-mod places;
-
-use places::Places;
-pub(crate) use places::hash;
 
 /// A study's cells and how they are visited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,7 +60,7 @@ pub struct RunPlan {
     #[serde(skip)]
     pub skipped: BTreeSet<usize>,
     #[serde(skip)]
-    places: Places,
+    places: PlaceIndex,
 }
 
 /// One visit of a cell.
@@ -126,7 +122,7 @@ impl RunPlan {
             collection: spec.method.collection(),
             instrumented: spec.method.instrumented.clone(),
             skipped: BTreeSet::new(),
-            places: Places::default(),
+            places: PlaceIndex::default(),
         }
     }
 
@@ -208,11 +204,15 @@ impl RunPlan {
     pub fn baseline_of(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
         let mut place = cell.place.clone();
         place.extend(baseline.iter().map(|(axis, value)| (axis.clone(), value.clone())));
-        let at = |place: &Settings| self.places.find(&self.cells, place);
-        at(&place).or_else(|| {
+        self.cell_at(&place).or_else(|| {
             place.retain(|axis, _| !self.sweeps.contains(axis) || baseline.contains_key(axis));
-            at(&place)
+            self.cell_at(&place)
         })
+    }
+
+    /// The first cell at a place.
+    pub(crate) fn cell_at(&self, place: &Settings) -> Option<&Cell> {
+        self.places.find(&self.cells, place)
     }
 }
 
