@@ -16,8 +16,9 @@ use arrow_schema::{DataType, UnionMode};
 use workahead_walks::walk::Row;
 
 use crate::chunks::NO_ROW;
+pub use each_row::is_quick;
+pub(crate) use each_row::widest_nested;
 use each_row::{each_row, runs};
-pub(crate) use each_row::{is_quick, widest_nested};
 
 /// More is measured as this, which fits no memory: sums of it over rows and columns don't overflow.
 const BYTES_MAX: usize = 1 << 40;

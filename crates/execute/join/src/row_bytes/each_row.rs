@@ -24,7 +24,7 @@ const IDS: usize = 128;
 
 /// Whether a row of a type is measured without a look at each item in it; or, if `run` is set, any
 /// run of rows without a look at each row.
-pub(crate) fn is_quick(data_type: &DataType, run: bool) -> bool {
+pub fn is_quick(data_type: &DataType, run: bool) -> bool {
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)

@@ -66,7 +66,7 @@ fn has_no_bytes(data_type: &DataType) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Cursor;
     use std::sync::Arc;
 
@@ -85,7 +85,7 @@ mod tests {
     const ITEMS: usize = 300_000;
 
     /// One list of all items.
-    fn list(items: ArrayRef) -> ArrayRef {
+    pub(crate) fn list(items: ArrayRef) -> ArrayRef {
         let field = Arc::new(Field::new("item", items.data_type().clone(), true));
         let offsets = OffsetBuffer::from_lengths([items.len()]);
         Arc::new(ListArray::new(field, offsets, items, None))

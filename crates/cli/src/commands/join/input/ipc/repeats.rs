@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
 use arrow_schema::{ArrowError, DataType, UnionMode};
-use workahead_join::decoded_pieces;
+use workahead_join::{decoded_pieces, is_quick};
 
 use super::fields::{ITEM_BYTES, shown};
 
@@ -30,7 +30,7 @@ pub(super) fn check(batch: &RecordBatch, bytes_max: usize) -> Result<(), ArrowEr
             return Err(refusal(field.name(), bytes_max));
         }
         let most = bytes_max.max(LOOKED_AT_BYTES_MAX);
-        if is_slow(field.data_type(), false) && !fits(column.clone(), most)? {
+        if !is_quick(field.data_type(), false) && !fits(column.clone(), most)? {
             return Err(refusal(field.name(), most));
         }
     }
@@ -61,28 +61,6 @@ fn repeats(data_type: &DataType) -> bool {
         | DataType::Map(item, _) => repeats(item.data_type()),
         DataType::Struct(fields) => fields.iter().any(|field| repeats(field.data_type())),
         DataType::Union(fields, _) => fields.iter().any(|(_, field)| repeats(field.data_type())),
-        _ => false,
-    }
-}
-
-/// Whether values have lists whose items have to be looked at one by one to find their bytes; or,
-/// if they are such items, whether they have to.
-fn is_slow(data_type: &DataType, items: bool) -> bool {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => is_slow(item.data_type(), true),
-        DataType::ListView(item) | DataType::LargeListView(item) => {
-            items || is_slow(item.data_type(), true)
-        }
-        DataType::Struct(fields) => fields.iter().any(|field| is_slow(field.data_type(), items)),
-        DataType::Union(fields, _) => {
-            items || fields.iter().any(|(_, field)| is_slow(field.data_type(), false))
-        }
-        DataType::RunEndEncoded(_, value) => items || is_slow(value.data_type(), false),
-        DataType::Dictionary(_, value) => items || is_slow(value, false),
-        DataType::Utf8View | DataType::BinaryView => items,
         _ => false,
     }
 }
@@ -150,12 +128,11 @@ fn sum<O: OffsetSizeTrait>(sizes: &[O]) -> usize {
 mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{
-        Int8Array, Int32Array, ListArray, ListViewArray, RunArray, StringArray, StringViewArray,
-        StructArray,
+        Int8Array, Int32Array, ListViewArray, RunArray, StringArray, StringViewArray, StructArray,
     };
-    use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
 
+    use super::super::items::tests::list;
     use super::*;
 
     /// One run of a text of a hundred bytes.
@@ -174,13 +151,6 @@ mod tests {
         let item = Arc::new(Field::new("item", items.data_type().clone(), true));
         let (offsets, sizes) = (vec![0_i32; rows], vec![items.len() as i32; rows]);
         Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), items, None))
-    }
-
-    /// One list of all items.
-    fn list(items: ArrayRef) -> ArrayRef {
-        let field = Arc::new(Field::new("item", items.data_type().clone(), true));
-        let offsets = OffsetBuffer::from_lengths([items.len()]);
-        Arc::new(ListArray::new(field, offsets, items, None))
     }
 
     fn says(column: ArrayRef) -> Option<String> {
