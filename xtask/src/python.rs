@@ -23,6 +23,8 @@ const PACKAGE: &str = "crates/execute/python";
 const SQL_PACKAGE: &str = "crates/execute/python-sql";
 /// Of the wheel: it is downloaded more often than it is built.
 const WHEEL_BYTES_MAX: u64 = 8_000_000;
+/// In the profile and with the features of all other tests: what they built isn't built again.
+const TESTED: [&str; 4] = ["--profile", "dev", "--features", "workspace"];
 /// Imports, of which the median is said.
 const IMPORTS: usize = 9;
 
@@ -52,9 +54,8 @@ pub(crate) fn run(workspace: &Workspace) -> bool {
 }
 
 fn install(workspace: &Workspace) -> Result<Venv> {
-    // In the profile and with the features of all other tests: what they built isn't built again.
     let folder = workspace.target().join("python");
-    let (venv, wheel) = build_wheel(workspace, &folder, "dev", "workspace")?;
+    let (venv, wheel) = build_wheel(workspace, &folder, &TESTED)?;
     let bytes = std::fs::metadata(&wheel)?.len();
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     println!("{name}: {:.1} MB", bytes as f64 / 1e6);
@@ -97,8 +98,7 @@ fn sql_package(workspace: &Workspace) -> Result<PathBuf> {
 pub(crate) fn build_wheel(
     workspace: &Workspace,
     folder: &Path,
-    profile: &str,
-    features: &str,
+    arguments: &[&str],
 ) -> Result<(Venv, PathBuf)> {
     let pinned = workspace.root().join(PACKAGE).join("requirements-test.txt");
     let venv = Venv::of(folder.join("venv"), &pinned)?;
@@ -106,8 +106,8 @@ pub(crate) fn build_wheel(
     let _ = std::fs::remove_dir_all(&wheels);
     let mut maturin = Command::new(venv.python());
     maturin.current_dir(workspace.root());
-    maturin.args(["-m", "maturin", "build", "--profile", profile, "--interpreter"]);
-    maturin.arg(venv.python()).arg("--out").arg(&wheels).args(["--features", features]);
+    maturin.args(["-m", "maturin", "build"]).args(arguments).arg("--interpreter");
+    maturin.arg(venv.python()).arg("--out").arg(&wheels);
     succeed(&mut maturin).context("the wheel can't be built")?;
     let wheel = only_file(&wheels)?;
     Ok((venv, wheel))

@@ -34,8 +34,11 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         return Ok(true);
     }
     let worker = engine::build(workspace)?;
-    let (venv, wheel) =
-        python::build_wheel(workspace, &workspace.target().join("python/bench"), "release", "")?;
+    let (venv, wheel) = python::build_wheel(
+        workspace,
+        &workspace.target().join("python/bench"),
+        &["--profile", "release"],
+    )?;
     python::install_wheel(&venv, &wheel)?;
     let mut script = Command::new(venv.python());
     // The scripts' folder is part of the tree: no compiled files in it.

@@ -258,7 +258,7 @@ fn tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
     let built_as = name(build, "build", "build, all features");
     head(built_as);
     let start = Instant::now();
-    let words = build_words(build, packages, &part, &absent);
+    let words = build_words(context, build, &part, &absent);
     let built = binaries::build(workspace, packages, &words)?;
     let outcome = built.failure.map_or(Outcome::Passed, Outcome::Failed);
     let stage = Stage { outcome, took: start.elapsed(), ..Stage::skipped(built_as, "") };
@@ -282,19 +282,17 @@ fn tests(context: &Context, build: Build) -> Result<Vec<Stage>> {
     Ok(stages)
 }
 
-fn build_words(build: Build, packages: &Packages, part: &Part, absent: &[String]) -> Vec<String> {
+fn build_words(context: &Context, build: Build, part: &Part, absent: &[String]) -> Vec<String> {
+    let selected = context.packages_of(build);
     if part.is_none() {
         let mut words: Vec<String> = ["build", "--keep-going"].map(str::to_owned).into();
-        words.extend(build.packages(packages, part));
+        words.extend(selected);
         words.push("--all-targets".into());
         return words;
     }
     let mut words: Vec<String> = ["test", "--no-run"].map(str::to_owned).into();
-    words.extend(match absent {
-        [] => build.packages(packages, part),
-        _ => packages_beside_whole(packages),
-    });
-    words.extend(build.targets(&build.members(packages, part)));
+    words.extend(selected);
+    words.extend(build.targets(&build.members(context.packages, part)));
     words.extend(absent.iter().flat_map(|name| ["--test".to_owned(), name.clone()]));
     words
 }
