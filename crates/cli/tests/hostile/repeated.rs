@@ -62,8 +62,12 @@ pub(crate) fn union_of(rows: usize, value: ArrayRef) -> ArrayRef {
 
 /// Keys of a dictionary that has one text.
 pub(crate) fn keys(count: usize, text_bytes: usize) -> ArrayRef {
-    let keys = Int8Array::from(vec![0; count]);
-    Arc::new(DictionaryArray::<Int8Type>::new(keys, Arc::new(text(text_bytes))))
+    keys_of(count, Arc::new(text(text_bytes)))
+}
+
+/// Keys of a dictionary that has one value.
+pub(crate) fn keys_of(count: usize, value: ArrayRef) -> ArrayRef {
+    Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::from(vec![0; count]), value))
 }
 
 /// Empty texts, which are looked at one by one.
@@ -83,9 +87,21 @@ fn item(data_type: &DataType) -> Arc<Field> {
     Arc::new(Field::new("item", data_type.clone(), true))
 }
 
+pub(crate) fn numbers(count: usize) -> ArrayRef {
+    Arc::new(Int8Array::from(vec![7; count]))
+}
+
 /// Lists that all have the same numbers.
 pub(crate) fn sharing_lists(rows: usize, items: usize) -> ArrayRef {
-    sharing(rows, Arc::new(Int8Array::from(vec![7; items])))
+    sharing(rows, numbers(items))
+}
+
+/// Lists of which the first has one item, and all others none.
+pub(crate) fn first_of(rows: usize, items: ArrayRef) -> ArrayRef {
+    let (offsets, mut sizes) = (vec![0_i32; rows], vec![0_i32; rows]);
+    sizes[0] = 1;
+    let item = item(items.data_type());
+    Arc::new(ListViewArray::new(item, offsets.into(), sizes.into(), items, None))
 }
 
 /// Lists that all have all of the items.

@@ -11,15 +11,12 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::batch::halved;
-use crate::row_bytes::{Measure, is_quick, nested_bytes, run_bytes, widest_nested, widest_row};
+use crate::row_bytes::{Measure, nested_bytes, run_bytes, widest_nested, widest_row};
 
 /// Of rows that are written: an item of a list has two levels in Parquet and, while it is encoded,
 /// its number among the values.
-const WRITTEN: Measure = Measure {
-    run_bytes: decoded_bytes,
-    widest_row: widest_decoded,
-    item_bytes: 2 * size_of::<i16>() + size_of::<usize>(),
-};
+const WRITTEN: Measure =
+    Measure { run_bytes: decoded_bytes, item_bytes: 2 * size_of::<i16>() + size_of::<usize>() };
 
 /// Keys that are looked at together: they are copied to eight bytes each.
 const KEYS: usize = 256;
@@ -90,20 +87,13 @@ fn decoded_bytes_of(batch: &RecordBatch) -> usize {
 }
 
 fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
-    let DataType::Dictionary(_, value) = array.data_type() else {
+    let DataType::Dictionary(..) = array.data_type() else {
         let nested = nested_bytes(array, rows.clone(), WRITTEN);
         return nested.unwrap_or_else(|| run_bytes(array, rows));
     };
     let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
-    if rows.is_empty() {
-        return 0;
-    }
-    if !is_quick(value, false) {
-        // Any number of keys may refer to the same list.
-        return rows.len().saturating_mul(widest_decoded(values));
-    }
-    if values.is_empty() {
+    if rows.is_empty() || values.is_empty() {
         return 0;
     }
     let bytes = rows.clone().step_by(KEYS).map(|start| {
@@ -119,8 +109,8 @@ fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
 fn widest_decoded(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Dictionary(..) => widest_decoded(array.as_any_dictionary().values()),
-        DataType::RunEndEncoded(..) => widest_nested(array, WRITTEN),
-        nested if nested.is_nested() => widest_nested(array, WRITTEN),
+        DataType::RunEndEncoded(..) => widest_nested(array, decoded_bytes),
+        nested if nested.is_nested() => widest_nested(array, decoded_bytes),
         _ => widest_row(array),
     }
 }

@@ -2,13 +2,12 @@
 //! bounded by what is measured, not by the number of rows.
 //!
 //! Rows may share a value: by runs, by list views, in dense unions. It counts in each of them, as
-//! gathering and writing make it anew for each.
-
-mod each_row;
+//! gathering and writing make it anew for each, and is looked at as often.
 
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::MAX_INLINE_VIEW_LEN;
@@ -16,9 +15,6 @@ use arrow_schema::{DataType, UnionMode};
 use workahead_walks::walk::Row;
 
 use crate::chunks::NO_ROW;
-pub use each_row::is_quick;
-pub(crate) use each_row::widest_nested;
-use each_row::{each_row, runs};
 
 /// More is measured as this, which fits no memory: sums of it over rows and columns don't overflow.
 const BYTES_MAX: usize = 1 << 40;
@@ -69,8 +65,9 @@ pub(crate) fn null_bytes(data_type: &DataType) -> usize {
     bytes.min(BYTES_MAX)
 }
 
-/// Bytes of a run of rows; of most types without a look at each of them.
-pub(crate) fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
+/// Bytes of a run of rows in memory; of most types without a look at each of them. What keys of a
+/// dictionary refer to is shared and does not count.
+pub fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
     let count = rows.len();
     if let Some(bytes) = fixed_bytes(array.data_type()) {
         return count.saturating_mul(bytes).min(BYTES_MAX);
@@ -95,14 +92,12 @@ pub(crate) type RunBytes = fn(&dyn Array, Range<usize>) -> usize;
 #[derive(Clone, Copy)]
 pub(crate) struct Measure {
     pub(crate) run_bytes: RunBytes,
-    /// Most bytes of a row of an array.
-    pub(crate) widest_row: fn(&dyn Array) -> usize,
     /// Bytes of an item of a list beside its value.
     pub(crate) item_bytes: usize,
 }
 
 /// Of arrays in memory.
-const IN_MEMORY: Measure = Measure { run_bytes, widest_row, item_bytes: 0 };
+const IN_MEMORY: Measure = Measure { run_bytes, item_bytes: 0 };
 
 /// Bytes of a run of rows that have others within; none if they are of another kind.
 pub(crate) fn nested_bytes(
@@ -114,7 +109,8 @@ pub(crate) fn nested_bytes(
     let bytes = match array.data_type() {
         DataType::List(_) => of_list::<i32>(array, rows, measure),
         DataType::LargeList(_) => of_list::<i64>(array, rows, measure),
-        DataType::ListView(_) | DataType::LargeListView(_) => sum(each_row(array, rows, measure)),
+        DataType::ListView(_) => of_list_view::<i32>(array, rows, measure),
+        DataType::LargeListView(_) => of_list_view::<i64>(array, rows, measure),
         DataType::Map(..) => {
             let map = array.as_map();
             let items = items(map.offsets(), &rows);
@@ -129,15 +125,25 @@ pub(crate) fn nested_bytes(
             let columns = array.as_struct().columns().iter();
             sum(columns.map(|column| run_bytes(column, rows.clone())))
         }
-        DataType::RunEndEncoded(..) => {
-            sum(runs(array, rows, measure).map(|(rows, bytes)| bytes.saturating_mul(rows)))
-        }
-        DataType::Union(_, UnionMode::Dense) => sum(each_row(array, rows, measure)),
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => of_runs::<Int16Type>(array, rows, run_bytes),
+            DataType::Int32 => of_runs::<Int32Type>(array, rows, run_bytes),
+            _ => of_runs::<Int64Type>(array, rows, run_bytes),
+        },
         DataType::Union(fields, UnionMode::Sparse) => {
             let (union, ids) = (array.as_union(), rows.len() * size_of::<i8>());
             let children = fields.iter();
             let children = children.map(|(id, _)| run_bytes(union.child(id), rows.clone()));
             children.fold(ids, usize::saturating_add)
+        }
+        DataType::Union(_, UnionMode::Dense) => {
+            let union = array.as_union();
+            let head = rows.len() * (size_of::<i8>() + size_of::<i32>());
+            let values = rows.map(|row| {
+                let place = union.value_offset(row);
+                run_bytes(union.child(union.type_id(row)), place..place + 1)
+            });
+            values.fold(head, usize::saturating_add)
         }
         _ => return None,
     };
@@ -148,6 +154,28 @@ fn of_list<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measur
     let list = array.as_list::<O>();
     let items = items(list.offsets(), &rows);
     rows.len() * size_of::<O>() + of_items(list.values(), items, of)
+}
+
+fn of_list_view<O: OffsetSizeTrait>(array: &dyn Array, rows: Range<usize>, of: Measure) -> usize {
+    let lists = array.as_list_view::<O>();
+    let head = 2 * rows.len() * size_of::<O>();
+    let items = rows.map(|row| {
+        let start = lists.offsets()[row].as_usize();
+        of_items(lists.values(), start..start + lists.sizes()[row].as_usize(), of)
+    });
+    items.fold(head, usize::saturating_add)
+}
+
+/// A run's value counts in each of its rows.
+fn of_runs<R: RunEndIndexType>(array: &dyn Array, rows: Range<usize>, of: RunBytes) -> usize {
+    let runs = array.as_run::<R>().slice(rows.start, rows.len());
+    let first = runs.get_start_physical_index();
+    let mut before = 0;
+    sum(runs.run_ends().sliced_values().zip(first..).map(|(end, at)| {
+        let rows = end.as_usize() - before;
+        before = end.as_usize();
+        of(runs.values(), at..at + 1).saturating_mul(rows)
+    }))
 }
 
 fn of_items(values: &dyn Array, items: Range<usize>, of: Measure) -> usize {
@@ -181,7 +209,28 @@ fn view_bytes(view: &u128) -> usize {
     size_of::<u128>() + if length > MAX_INLINE_VIEW_LEN { length as usize } else { 0 }
 }
 
-/// Bytes of the widest row; more if rows share what is in them.
+/// Whether a row of a type is measured without a look at each item in it; or, if `run` is set, any
+/// run of rows without a look at each row.
+pub(crate) fn is_quick(data_type: &DataType, run: bool) -> bool {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => is_quick(item.data_type(), true),
+        DataType::ListView(item) | DataType::LargeListView(item) => {
+            !run && is_quick(item.data_type(), true)
+        }
+        DataType::Struct(fields) => fields.iter().all(|field| is_quick(field.data_type(), run)),
+        DataType::Union(fields, _) => {
+            !run && fields.iter().all(|(_, field)| is_quick(field.data_type(), false))
+        }
+        DataType::RunEndEncoded(_, value) => !run && is_quick(value.data_type(), false),
+        DataType::Utf8View | DataType::BinaryView => !run,
+        _ => true,
+    }
+}
+
+/// Bytes of the widest row.
 pub(crate) fn widest_row(array: &dyn Array) -> usize {
     if let Some(bytes) = fixed_bytes(array.data_type()) {
         return bytes;
@@ -193,8 +242,13 @@ pub(crate) fn widest_row(array: &dyn Array) -> usize {
         DataType::LargeBinary => widest_of(array.as_binary::<i64>().offsets()),
         DataType::Utf8View => widest_view(array.as_string_view().views()),
         DataType::BinaryView => widest_view(array.as_binary_view().views()),
-        _ => widest_nested(array, IN_MEMORY),
+        _ => widest_nested(array, run_bytes),
     }
+}
+
+/// Most bytes of a row that has others within.
+pub(crate) fn widest_nested(array: &dyn Array, run_bytes: RunBytes) -> usize {
+    (0..array.len()).map(|row| run_bytes(array, row..row + 1)).max().unwrap_or(0)
 }
 
 fn widest_of<O: ArrowNativeType + std::ops::Sub<Output = O>>(offsets: &OffsetBuffer<O>) -> usize {

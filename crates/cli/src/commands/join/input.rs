@@ -6,6 +6,7 @@ mod guarded;
 mod interruptible;
 mod ipc;
 mod parquet;
+mod plain;
 mod records;
 mod refusal;
 mod stream;

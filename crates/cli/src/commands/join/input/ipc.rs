@@ -11,7 +11,6 @@
 //! also where its type has no bytes.
 
 mod items;
-mod repeats;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -28,9 +27,9 @@ use arrow_ipc::{
 };
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-use super::fields;
 use super::interruptible::Interruptible;
 use super::refusal::too_much;
+use super::{fields, plain};
 
 /// More is no schema and no list of buffers of a batch.
 const METADATA_BYTES_MAX: usize = 64 << 20;
@@ -47,6 +46,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// The batches of a file or a stream.
 pub(super) struct IpcReader {
     source: Source,
+    /// Of the file.
     schema: SchemaRef,
     decoder: FileDecoder,
     /// What a batch may take, decompressed, and all dictionaries together.
@@ -144,9 +144,9 @@ impl IpcReader {
         Self { source, schema, decoder, bytes_max, dictionaries, dictionary_bytes, keeps_replaced }
     }
 
-    /// All columns.
+    /// All columns, as they are read.
     pub(super) fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        plain::schema(&self.schema)
     }
 
     fn read_dictionaries(&mut self) -> Result<(), ArrowError> {
@@ -187,8 +187,7 @@ impl IpcReader {
                     }
                     let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
                     if let Some(batch) = batch {
-                        repeats::check(&batch, self.bytes_max)?;
-                        return Ok(Some(batch));
+                        return plain::batch(batch, self.bytes_max).map(Some);
                     }
                 }
             }

@@ -16,6 +16,7 @@ use parquet::file::reader::Length;
 
 use super::super::fields;
 use super::super::ipc::MARKER;
+use super::super::plain;
 use super::super::records::COLUMNS_MAX;
 use super::super::refusal::{BYTES_MIN, too_much};
 use super::schema::{ELEMENT_BYTES, Schema};
@@ -50,7 +51,13 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
         .with_offset_index_policy(PageIndexPolicy::Optional);
     reader.read_page_indexes(file)?;
     let options = ArrowReaderOptions::new();
-    let metadata = ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options)?;
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options.clone())?;
+    let schema = plain::schema(metadata.schema());
+    let metadata = if schema == *metadata.schema() {
+        metadata
+    } else {
+        ArrowReaderMetadata::try_new(metadata.metadata().clone(), options.with_schema(schema))?
+    };
     fields::check_row(metadata.schema(), bytes_max)?;
     Ok(metadata)
 }
