@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -24,6 +24,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use workahead_machine::atomic_file::AtomicFile;
+use workahead_machine::guarded::guarded;
 
 use crate::WorkloadError;
 
@@ -69,6 +70,7 @@ impl RowGroupFile {
     /// # Errors
     /// When `path` can't be written to, or Parquet has no form for a type of the schema.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
+        refuse_unions(&schema).map_err(|source| failed(path, source))?;
         let draft = AtomicFile::create(path).map_err(|source| failed(path, source))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -76,9 +78,10 @@ impl RowGroupFile {
             .build();
         let file = draft.file().try_clone().map_err(|source| failed(path, source))?;
         let file = BufWriter::with_capacity(1 << 20, file);
-        let (writer, factory) = ArrowWriter::try_new(file, schema.clone(), Some(properties))
-            .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(|error| unparquet(path, error))?;
+        let (writer, factory) = encoded(path, || {
+            let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
+            writer.into_serialized_writer()
+        })?;
         let factory = Arc::new(factory);
         let encoders = RowGroupEncoders { schema, factory, path: path.into() };
         Ok(Self { writer, encoders, draft, broken: None })
@@ -136,8 +139,7 @@ impl RowGroupEncoders {
     /// # Errors
     /// When Parquet has no form for a type of the schema.
     pub fn start(&self) -> Result<RowGroupEncoder, WorkloadError> {
-        let columns =
-            self.factory.create_column_writers(0).map_err(|error| unparquet(&self.path, error))?;
+        let columns = encoded(&self.path, || self.factory.create_column_writers(0))?;
         let (schema, path) = (self.schema.clone(), self.path.clone());
         Ok(RowGroupEncoder { schema, columns, rows: 0, path })
     }
@@ -150,14 +152,16 @@ impl RowGroupEncoder {
     /// When a value can't be encoded.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), WorkloadError> {
         let mut writers = self.columns.iter_mut();
-        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-            let leaves =
-                compute_leaves(field, column).map_err(|error| unparquet(&self.path, error))?;
-            // A nested column has several leaves and as many writers, in the same order.
-            for (leaf, writer) in leaves.into_iter().zip(&mut writers) {
-                writer.write(&leaf).map_err(|error| unparquet(&self.path, error))?;
+        encoded(&self.path, || {
+            for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+                let leaves = compute_leaves(field, column)?;
+                // A nested column has several leaves and as many writers, in the same order.
+                for (leaf, writer) in leaves.into_iter().zip(&mut writers) {
+                    writer.write(&leaf)?;
+                }
             }
-        }
+            Ok(())
+        })?;
         self.rows += batch.num_rows() as u64;
         Ok(())
     }
@@ -179,8 +183,8 @@ impl RowGroupEncoder {
     /// # Errors
     /// When its last pages can't be encoded.
     pub fn finish(self) -> Result<EncodedRowGroup, WorkloadError> {
-        let chunks = self.columns.into_iter().map(ArrowColumnWriter::close);
-        let chunks = chunks.collect::<Result<_, _>>().map_err(|e| unparquet(&self.path, e))?;
+        let columns = self.columns.into_iter().map(ArrowColumnWriter::close);
+        let chunks = encoded(&self.path, || columns.collect::<Result<_, _>>())?;
         Ok(EncodedRowGroup { chunks, rows: self.rows })
     }
 }
@@ -190,6 +194,33 @@ impl EncodedRowGroup {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+}
+
+fn refuse_unions(schema: &Schema) -> io::Result<()> {
+    let has_union = |field: &&Arc<Field>| {
+        let alone = Schema::new(vec![(*field).clone()]);
+        let mut within = alone.flattened_fields().into_iter();
+        within.any(|field| matches!(field.data_type(), DataType::Union(..)))
+    };
+    match schema.fields().iter().find(has_union) {
+        None => Ok(()),
+        Some(field) => Err(io::Error::other(format!(
+            "column {:?} has a union, which Parquet does not have: write an Arrow file, or leave it \
+             out",
+            field.name()
+        ))),
+    }
+}
+
+/// Runs Parquet's encoder, which panics at some types.
+fn encoded<T>(
+    path: &Path,
+    encode: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, WorkloadError> {
+    match guarded(encode) {
+        Ok(encoded) => encoded.map_err(|error| unparquet(path, error)),
+        Err(_) => Err(failed(path, io::Error::other("Parquet has no form for a column's type"))),
     }
 }
 
