@@ -244,15 +244,9 @@ impl Part<'_> {
 
     /// The paper's ratio for a cell, converted to the chart's measure: times our own baseline for a
     /// throughput.
-    fn paper_value(&self, claim: &Claim, cell: &Cell) -> Option<f64> {
-        let plan = &self.view.results.plan;
-        let is_meant = claim.is_of_throughput() && plan.means(&claim.cells, cell);
-        let ratio = claim.ratio.filter(|_| is_meant)?;
-        let own = plan.baseline_of(cell, self.view.against(claim))?;
-        if own.index == cell.index {
-            return None;
-        }
-        let base = self.view.value(own, THROUGHPUT)?;
+    fn paper_value(&self, (position, claim): (usize, &Claim), cell: &Cell) -> Option<f64> {
+        let own = self.view.paper_baseline(position, cell)?;
+        let (ratio, base) = (claim.ratio?, self.view.value(own, THROUGHPUT)?);
         match self.chart.measure.as_str() {
             RATIO if claim.against.is_empty() => Some(ratio),
             THROUGHPUT => Some(ratio * base),
@@ -270,8 +264,9 @@ impl Part<'_> {
         }
     }
 
-    fn claims(&self) -> &[Claim] {
-        &self.view.results.spec.paper
+    /// With their positions.
+    fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
+        self.view.results.spec.paper.iter().enumerate()
     }
 }
 

@@ -1,12 +1,11 @@
 //! A result as the sections of the page query it, with the same names everywhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
-use workahead_study::paper::Claim;
 use workahead_study::results::{Finding, Results};
-use workahead_study::setting::{Setting, Settings};
+use workahead_study::setting::Setting;
 use workahead_study::statistics::{Interval, Ratio, Shown};
 use workahead_study::throughput::Unit;
 
@@ -16,6 +15,9 @@ use crate::{number, words};
 /// The engine's measure of the machine's limit, in the unit of throughput.
 const LIMIT: &str = "limit_mtuples_per_s";
 const LIMIT_FRACTION: &str = "limit_fraction";
+
+/// More figures of papers hide what was measured: none is drawn.
+const PAPERS_MAX: usize = 5_000;
 
 /// A result with its findings.
 pub(crate) struct View<'a> {
@@ -28,6 +30,9 @@ pub(crate) struct View<'a> {
     varying: BTreeSet<&'a str>,
     /// Whether any cell reports its threads.
     has_threads: bool,
+    /// The baseline that a claim's ratio of throughputs is to, by the claim's position and the
+    /// index of the cell.
+    papers: HashMap<(usize, usize), usize>,
 }
 
 impl<'a> View<'a> {
@@ -45,7 +50,13 @@ impl<'a> View<'a> {
             throughput: results.unit(),
             varying: axes.filter(has_several).collect(),
             has_threads: cells.iter().any(|cell| reported_threads(results, cell).is_some()),
+            papers: papers(results).unwrap_or_default(),
         }
+    }
+
+    /// The baseline of a claim's ratio of throughputs for a cell; none if it is about other cells.
+    pub(crate) fn paper_baseline(&self, claim: usize, cell: &Cell) -> Option<&'a Cell> {
+        self.papers.get(&(claim, cell.index)).map(|base| &self.results.plan.cells[*base])
     }
 
     pub(crate) fn cells(&self) -> &'a [Cell] {
@@ -197,14 +208,6 @@ impl<'a> View<'a> {
         self.varying.contains(axis)
     }
 
-    /// The baseline of a claim: its own, or the method's.
-    pub(crate) fn against<'b>(&'b self, claim: &'b Claim) -> &'b Settings {
-        match claim.against.is_empty() {
-            true => &self.results.spec.method.baseline,
-            false => &claim.against,
-        }
-    }
-
     /// The threads of a cell in words: `2 threads`.
     pub(crate) fn threads_words(&self, cell: &Cell) -> Option<String> {
         self.threads(cell).map(|threads| words::counted(threads, "thread"))
@@ -215,6 +218,26 @@ impl<'a> View<'a> {
     pub(crate) fn threads(&self, cell: &Cell) -> Option<usize> {
         reported_threads(self.results, cell).or(self.has_threads.then_some(1))
     }
+}
+
+/// The baselines of all claims; none if they are about too many cells.
+fn papers(results: &Results) -> Option<HashMap<(usize, usize), usize>> {
+    let (plan, mut papers) = (&results.plan, HashMap::new());
+    let claims = results.spec.paper.iter().enumerate();
+    for (position, claim) in claims.filter(|(_, claim)| claim.is_of_throughput()) {
+        let own = !claim.against.is_empty();
+        let against = if own { &claim.against } else { &results.spec.method.baseline };
+        for cell in plan.cells.iter().filter(|cell| plan.means(&claim.cells, cell)) {
+            let base = plan.baseline_of(cell, against).map(|base| base.index);
+            if let Some(base) = base.filter(|base| *base != cell.index) {
+                papers.insert((position, cell.index), base);
+            }
+            if papers.len() > PAPERS_MAX {
+                return None;
+            }
+        }
+    }
+    Some(papers)
 }
 
 fn reported_threads(results: &Results, cell: &Cell) -> Option<usize> {

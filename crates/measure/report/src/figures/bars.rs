@@ -62,9 +62,9 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
             along => words::setting(along, value),
         },
     );
-    let papers = part.claims().iter().filter_map(|claim| {
+    let papers = part.claims().filter_map(|claim| {
         let value = part.paper_value(claim, cell)?;
-        Some(Paper { value, label: part.paper_label(claim) })
+        Some(Paper { value, label: part.paper_label(claim.1) })
     });
     Bar {
         heading,

@@ -110,7 +110,7 @@ fn papers(
     let mut levels = Vec::new();
     for claim in part.claims() {
         let meant: Vec<(f64, f64)> = meant(part, claim, place);
-        let label = part.paper_label(claim);
+        let label = part.paper_label(claim.1);
         match meant[..] {
             [] => {}
             [(x, y)] => points.push(PaperPoint { x, y, label }),
@@ -123,7 +123,11 @@ fn papers(
     (points, levels)
 }
 
-fn meant(part: &Part<'_>, claim: &Claim, place: &dyn Fn(&Cell) -> Option<f64>) -> Vec<(f64, f64)> {
+fn meant(
+    part: &Part<'_>,
+    claim: (usize, &Claim),
+    place: &dyn Fn(&Cell) -> Option<f64>,
+) -> Vec<(f64, f64)> {
     let point = |cell: &&Cell| Some((place(cell)?, part.paper_value(claim, cell)?));
     part.cells.iter().filter_map(point).collect()
 }

@@ -24,6 +24,8 @@ const AXES_MAX: usize = 64;
 const CELL_BYTES_MAX: usize = 1 << 30;
 /// Each claim looks through all cells, for every chart again.
 const LOOKS_MAX: usize = 5_000_000;
+/// Bytes of a claim's figure, `Fig. 6b`, which stands at each of its cells.
+const FIGURE_BYTES_MAX: usize = 200;
 /// A setting beside its text: name and value in two maps.
 const SETTING_BYTES: usize = 200;
 
@@ -200,6 +202,11 @@ fn check_charts(spec: &Spec) -> Result<(), String> {
 fn check_paper(spec: &Spec) -> Result<(), String> {
     for claim in &spec.paper {
         let at = format!("paper {}", claim.row);
+        if claim.figure.len() > FIGURE_BYTES_MAX {
+            return Err(format!(
+                "{at}: a figure is named by at most {FIGURE_BYTES_MAX} bytes: shorten it"
+            ));
+        }
         check_cells(spec, &claim.cells, &at)?;
         for except in &claim.except {
             check_cells(spec, except, &format!("{at}: except"))?;
