@@ -14,15 +14,15 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, NullArray, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, NullArray, RecordBatch, new_null_array};
 use arrow_cast::base64::{BASE64_STANDARD, Engine};
 use arrow_ipc::writer::DictionaryHandling;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use crafted::{Page, add_page_index, indices, levels, parquet, varint};
 use hostile::{arrow_stream, ends_well, join, place, table};
 use messages::{one_field, sharing, with_dictionaries};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
 use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -115,11 +115,12 @@ fn a_row_of_wide_columns_is_refused() {
 #[test]
 fn a_page_index_is_counted_for_each_column() {
     let place = place();
-    let columns: String = (0..100).map(|at| format!("required int64 c{at};")).collect();
-    let pages = [Page::data(9, Encoding::PLAIN, vec![0; 72])];
+    let columns: String = (0..16).map(|at| format!("required boolean c{at};")).collect();
+    let pages = [Page::data(9, Encoding::PLAIN, vec![0; 2])];
     parquet(&place.path("index.parquet"), 9, &columns, 9, &pages);
-    assert_eq!(ends_well(&place, &join("index.parquet", &WRITTEN), "no index"), Some(0));
-    add_page_index(&place.path("index.parquet"), 400_000);
+    let output = place.run(&join("index.parquet", &WRITTEN));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    add_page_index(&place.path("index.parquet"), 500_000);
     is_refused(&place, "index.parquet", "its page index takes");
 }
 
@@ -208,6 +209,59 @@ fn values_that_rows_share_are_counted_in_each() {
         let said = place.fails(&arguments, 1);
         assert!(said.contains("with a value of its own in each row, takes"), "{what}: {said}");
     }
+}
+
+#[test]
+fn rows_without_bytes_have_numbers() {
+    let place = place();
+    let value: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+    let rows = repeated::one_run(2_000_000_000, &value);
+    let batch = RecordBatch::try_from_iter([("id", rows)]).unwrap();
+    arrow_stream(&place.path("rows.arrows"), &batch, None);
+    is_refused(&place, "rows.arrows", "a batch takes 7630 MiB");
+}
+
+#[test]
+fn nulls_of_a_size_bound_the_rows_of_a_batch() {
+    let place = place();
+    // Lists without items in Parquet, which Arrow's schema says have 200,000: 3 GB of nulls.
+    let lists = RecordBatch::try_from_iter_with_nullable([
+        ("id", Arc::new(Int64Array::from_iter_values(0..4_000)) as ArrayRef, false),
+        ("w", new_null_array(&list_of_numbers(), 4_000), true),
+    ]);
+    let lists = lists.unwrap();
+    let field = Field::new("w", repeated::list_type(&DataType::Int32, 200_000), true);
+    let schema = Schema::new(vec![lists.schema().field(0).clone(), field]);
+    let hint = KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema));
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![hint])).build();
+    let options = ArrowWriterOptions::new().with_properties(properties);
+    let options = options.with_skip_arrow_metadata(true);
+    let file = File::create(place.path("nulls.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(file, lists.schema(), options).unwrap();
+    writer.write(&lists).unwrap();
+    writer.close().unwrap();
+    let arguments = join("nulls.parquet", &["--out", "out.arrow"]);
+    assert_eq!(ends_well(&place, &arguments, "nulls"), Some(0));
+}
+
+fn list_of_numbers() -> DataType {
+    DataType::List(Arc::new(Field::new("item", DataType::Int32, true)))
+}
+
+#[test]
+fn columns_are_counted() {
+    let place = place();
+    let mut file = BufWriter::new(File::create(place.path("wide.csv")).unwrap());
+    let names = (0..60_000).map(|at| format!(",c{at}"));
+    write!(file, "id{}\n1{}\n", names.collect::<String>(), ",1".repeat(60_000)).unwrap();
+    file.into_inner().unwrap();
+    for out in ["out.parquet", "out.csv"] {
+        let arguments = join("wide.csv", &["--type", "left-semi", "--out", out]);
+        assert_eq!(ends_well(&place, &arguments, out), Some(1), "{out}");
+        let said = place.fails(&arguments, 1);
+        assert!(said.contains("is too small for the buffers of all threads"), "{said}");
+    }
+    assert_eq!(ends_well(&place, &join("wide.csv", &[]), "counted"), Some(0));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn wrong_words_are_wrong_use() {
     }
     place.fails(&["scheduler", "test", "bonus"], 2);
     let said = place.fails(&["scheduler", "run", "max-delay=soon"], 2);
-    assert!(said.contains("20ms"), "{said}");
+    assert!(said.contains("10ms"), "{said}");
     place.fails(&["scheduler", "run", "--metrics", "9100"], 2);
     let said = place.fails(&["scheduler", "tune", "--delay-max", "soon"], 2);
     assert!(said.contains("50ms"), "{said}");

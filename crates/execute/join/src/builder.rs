@@ -31,6 +31,9 @@ use crate::{JoinError, JoinSpec, MemoryError, Reservation};
 /// Most build rows: a row's number and a flag share 32 bits while duplicate lists are laid out.
 pub(crate) const ROWS_MAX: usize = (1 << 31) - 2;
 
+/// A batch and its columns, without a buffer.
+const BATCH_BYTES: usize = 512;
+
 /// Widest range of keys for which a dense table is considered.
 const WIDEST: u64 = 1 << 36;
 
@@ -89,7 +92,7 @@ impl Builder {
         let (kept, rows) = (self.kept_bytes, self.rows.keyed);
         let per_row = if rows == 0 { 3 * WORD_BYTES } else { kept.div_ceil(rows) };
         let keys = if self.keeps_keys() { per_row * batch.num_rows() } else { 0 };
-        self.memory.grow(bytes + keys).inspect_err(|_| {
+        self.memory.grow(bytes + keys + BATCH_BYTES).inspect_err(|_| {
             self.charged.remove(batch);
         })?;
         self.batch_bytes += bytes;

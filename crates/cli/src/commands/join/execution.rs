@@ -11,7 +11,7 @@ use workahead_join::{HashJoin, JoinError, JoinTable, JoinType, TableLayout, limi
 
 use super::format::Format;
 use super::input::{BatchSize, Input};
-use super::output::Output;
+use super::output::{Output, RowGroupMetadata};
 use super::probe_worker::ProbeWorker;
 use super::random_line_limit::MachineLimits;
 use super::report::{Phases, Report};
@@ -41,6 +41,17 @@ const HEAP_SHARE: usize = 5;
 /// nothing for the join.
 const OVERHEAD_SHARE: usize = 4;
 
+/// A column of either file or of the output, in all batches and readers; as many as most tables
+/// have are not worth counting.
+const COLUMN_BYTES: usize = 4 << 10;
+const COLUMNS_USUAL: usize = 1_000;
+/// A column while a thread encodes it as Parquet, and in the metadata of each row group that is
+/// written, which stays until the end.
+const ENCODER_BYTES: usize = 40 << 10;
+const CHUNK_BYTES: usize = 1_536;
+/// That metadata is at most this fraction (1/8) of the memory limit.
+const METADATA_SHARE: usize = 8;
+
 /// The parameters of a join.
 pub(crate) struct Execution<'a> {
     pub(crate) threads: NonZero<usize>,
@@ -66,7 +77,18 @@ impl Execution<'_> {
     ) -> anyhow::Result<Report> {
         // First, so that a file that can't be written is an error before any work is done.
         let out = self.out.as_deref();
-        let create = |path| Output::create(path, Format::of(path, self.out_format), join.schema());
+        let schema = join.schema();
+        let format = out.map(|path| Format::of(path, self.out_format));
+        let leaves =
+            if format == Some(Format::Parquet) { schema.flattened_fields().len() } else { 0 };
+        let metadata = RowGroupMetadata {
+            bytes: 0,
+            bytes_max: self.budget.limit().map_or(usize::MAX, |limit| limit / METADATA_SHARE),
+            group_bytes: leaves * CHUNK_BYTES,
+        };
+        let create = |path| {
+            Output::create(path, Format::of(path, self.out_format), schema.clone(), metadata)
+        };
         let output = out.map(create).transpose()?;
         let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
@@ -74,9 +96,13 @@ impl Execution<'_> {
         let buffers = match self.budget.limit() {
             Some(limit) => {
                 let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
+                let buffers = buffers.max(leaves * ENCODER_BYTES);
+                let columns = [build.schema(), probe.schema(), schema.clone()];
+                let columns = columns.iter().map(|schema| schema.flattened_fields().len());
+                let columns = columns.sum::<usize>().saturating_sub(COLUMNS_USUAL) * COLUMN_BYTES;
                 let reading = build.reading_bytes().max(probe.reading_bytes());
                 let overhead = self.threads.get() * reading + limit / HEAP_SHARE;
-                self.threads.get() * buffers + overhead.min(limit / OVERHEAD_SHARE)
+                self.threads.get() * buffers + overhead.min(limit / OVERHEAD_SHARE) + columns
             }
             None => 0,
         };

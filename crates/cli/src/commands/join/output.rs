@@ -12,7 +12,7 @@ use arrow_cast::cast;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use workahead_machine::atomic_file::AtomicFile;
-use workahead_workloads::row_groups::{RowGroupEncoders, RowGroupFile};
+use workahead_workloads::row_groups::{EncodedRowGroup, RowGroupEncoders, RowGroupFile};
 
 use super::format::Format;
 
@@ -21,19 +21,53 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// An output file.
 pub(crate) enum Output {
     /// Parquet.
-    RowGroups { encoders: RowGroupEncoders, file: Box<Mutex<RowGroupFile>> },
+    RowGroups { encoders: RowGroupEncoders, file: Box<Mutex<RowGroups>> },
     /// Other formats.
     Streamed(Box<Mutex<StreamedFile>>),
 }
 
+/// What stays in memory of each row group until a file is complete.
+pub(crate) struct RowGroupMetadata {
+    pub(crate) bytes: usize,
+    pub(crate) bytes_max: usize,
+    /// Of a row group.
+    pub(crate) group_bytes: usize,
+}
+
+/// A file of row groups.
+pub(crate) struct RowGroups {
+    file: RowGroupFile,
+    metadata: RowGroupMetadata,
+}
+
+impl RowGroups {
+    pub(crate) fn append(&mut self, group: EncodedRowGroup) -> anyhow::Result<()> {
+        let of = &mut self.metadata;
+        of.bytes = of.bytes.saturating_add(of.group_bytes);
+        anyhow::ensure!(
+            of.bytes <= of.bytes_max,
+            "the metadata of all row groups takes {} MiB, more than the {} MiB that may be used for \
+             it: raise --memory-limit, or leave columns out by --select",
+            of.bytes.div_ceil(1 << 20),
+            of.bytes_max >> 20
+        );
+        Ok(self.file.append(group)?)
+    }
+}
+
 impl Output {
     /// A file that gets its name when it is complete.
-    pub(crate) fn create(path: &Path, format: Format, schema: SchemaRef) -> anyhow::Result<Self> {
+    pub(crate) fn create(
+        path: &Path,
+        format: Format,
+        schema: SchemaRef,
+        metadata: RowGroupMetadata,
+    ) -> anyhow::Result<Self> {
         if format == Format::Parquet {
             let file = RowGroupFile::create(path, schema)?;
             return Ok(Self::RowGroups {
                 encoders: file.encoders(),
-                file: Box::new(Mutex::new(file)),
+                file: Box::new(Mutex::new(RowGroups { file, metadata })),
             });
         }
         let file = StreamedFile::create(path, format, &schema)?;
@@ -44,7 +78,7 @@ impl Output {
     pub(crate) fn publish(self) -> anyhow::Result<u64> {
         match self {
             Self::RowGroups { file, .. } => {
-                Ok(file.into_inner().unwrap_or_else(PoisonError::into_inner).publish()?)
+                Ok(file.into_inner().unwrap_or_else(PoisonError::into_inner).file.publish()?)
             }
             Self::Streamed(file) => {
                 file.into_inner().unwrap_or_else(PoisonError::into_inner).publish()

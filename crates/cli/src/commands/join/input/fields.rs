@@ -61,6 +61,11 @@ pub(super) fn check_row(schema: &arrow_schema::Schema, bytes_max: usize) -> io::
     Err(too_much(&what, row_bytes, most, ""))
 }
 
+/// Bytes of a row at least, whatever values it has.
+pub(super) fn row_bytes<'a>(fields: impl Iterator<Item = &'a FieldRef>) -> usize {
+    fields.filter_map(|field| width(field.data_type())).fold(0, usize::saturating_add)
+}
+
 /// A name in an error.
 pub(super) fn shown(name: &str) -> String {
     format!("{:?}", name.chars().take(NAME_CHARS).collect::<String>())

@@ -27,12 +27,19 @@ use arrow_ipc::{
 };
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 
+use super::fields::ITEM_BYTES;
 use super::interruptible::Interruptible;
 use super::refusal::too_much;
 use super::{fields, plain};
 
 /// More is no schema and no list of buffers of a batch.
 const METADATA_BYTES_MAX: usize = 64 << 20;
+/// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
+const COPIED_BYTES_MAX: usize = 8 << 30;
+
+/// A look at a field for the number of its dictionary, as bytes that are copied.
+const LOOK_BYTES: usize = 16;
+
 /// Before each message: a marker and the length of its metadata.
 const PREFIX_BYTES: usize = 8;
 pub(super) const MARKER: [u8; 4] = [0xff; 4];
@@ -54,6 +61,12 @@ pub(super) struct IpcReader {
     /// What each dictionary holds by its number, and all of them.
     dictionaries: HashMap<i64, usize>,
     dictionary_bytes: usize,
+    /// What was copied to make them.
+    copied_bytes: usize,
+    /// Types of their values, by the same numbers.
+    values: HashMap<i64, DataType>,
+    /// All fields, nested ones too: each message of a dictionary has all of them looked at.
+    fields: usize,
     /// Values of a dictionary may hold another one, also once that is replaced.
     keeps_replaced: bool,
 }
@@ -96,9 +109,10 @@ impl IpcReader {
             is_within.then_some(*block).ok_or_else(|| wrong("a block lies outside of the file"))
         };
         let dictionaries = footer.dictionaries().into_iter().flatten().map(within);
-        let dictionaries = dictionaries.collect::<Result<_, _>>()?;
+        let dictionaries: VecDeque<_> = dictionaries.collect::<Result<_, _>>()?;
         let blocks = footer.recordBatches().into_iter().flatten().map(within);
         let blocks = blocks.collect::<Result<_, _>>()?;
+        check_apart(&dictionaries, &blocks)?;
         let version = footer.version();
         let source = Source::File { file, blocks: dictionaries };
         let mut reader = Self::new(source, schema, version, columns, bytes_max);
@@ -140,8 +154,18 @@ impl IpcReader {
                 DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
                 _ => false,
             });
-        let (dictionaries, dictionary_bytes) = (HashMap::new(), 0);
-        Self { source, schema, decoder, bytes_max, dictionaries, dictionary_bytes, keeps_replaced }
+        Self {
+            source,
+            decoder,
+            bytes_max,
+            dictionaries: HashMap::new(),
+            dictionary_bytes: 0,
+            copied_bytes: 0,
+            values: items::values_of(&schema),
+            fields: schema.flattened_fields().len(),
+            keeps_replaced,
+            schema,
+        }
     }
 
     /// All columns, as they are read.
@@ -158,7 +182,7 @@ impl IpcReader {
 
     fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
         if let Some(dictionary) = message_of(&message.bytes)?.header_as_dictionary_batch() {
-            let values = items::values_of(&self.schema, dictionary.id());
+            let values = self.values.get(&dictionary.id());
             if let Some((batch, values)) = dictionary.data().zip(values) {
                 items::check(&batch, [values].into_iter(), self.bytes_max)?;
             }
@@ -166,10 +190,15 @@ impl IpcReader {
             let replaces = !dictionary.isDelta() && !self.keeps_replaced;
             let kept = if replaces { 0 } else { *before };
             self.dictionary_bytes = self.dictionary_bytes - *before + kept + message.held;
+            let copied = if dictionary.isDelta() { *before } else { 0 };
+            self.copied_bytes += copied + self.fields * LOOK_BYTES;
             *before = kept + message.held;
             if self.dictionary_bytes > self.bytes_max {
                 let (bytes, most) = (self.dictionary_bytes, self.bytes_max);
                 return Err(too_much("a file's dictionaries", bytes, most, "").into());
+            }
+            if self.copied_bytes > COPIED_BYTES_MAX {
+                return Err(wrong("its dictionaries are added to too often: write each at once"));
             }
         }
         self.decoder.read_dictionary(&message.block, &message.bytes)
@@ -201,6 +230,22 @@ impl Iterator for IpcReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
+    }
+}
+
+/// Refuses blocks of which one lies in another: a footer may name one any number of times.
+fn check_apart(some: &VecDeque<Block>, others: &VecDeque<Block>) -> Result<(), ArrowError> {
+    let blocks = some.iter().chain(others);
+    let mut ranges: Vec<_> = blocks
+        .map(|block| {
+            let bytes = i64::from(block.metaDataLength()) + block.bodyLength();
+            (block.offset(), block.offset() + bytes)
+        })
+        .collect();
+    ranges.sort_unstable();
+    match ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
+        true => Ok(()),
+        false => Err(wrong("two of its blocks lie in the same place")),
     }
 }
 
@@ -314,6 +359,8 @@ fn check(batch: &BatchMessage<'_>, body: &[u8], bytes_max: usize) -> Result<usiz
             return Err(wrong("a batch has an impossible number of rows"));
         }
     }
+    // Rows have numbers, also where their types have no bytes.
+    fits(batch.length() as usize * ITEM_BYTES, bytes_max)?;
     let codec = batch.compression().map(|compression| compression.codec());
     // Of each buffer, though several may be the same bytes: the decoder copies one that begins at
     // an odd place.
@@ -396,9 +443,27 @@ fn schema_of(schema: arrow_ipc::Schema<'_>, bytes_max: usize) -> Result<SchemaRe
     }
     let schema = fb_to_schema(schema);
     fields::check_row(&schema, bytes_max)?;
+    plain::check(&schema)?;
     Ok(Arc::new(schema))
 }
 
 fn wrong(says: &str) -> ArrowError {
     ArrowError::ParseError(says.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_lie_apart() {
+        let blocks = |at: &[(i64, i32, i64)]| {
+            at.iter().map(|(at, metadata, body)| Block::new(*at, *metadata, *body)).collect()
+        };
+        check_apart(&blocks(&[]), &blocks(&[])).unwrap();
+        check_apart(&blocks(&[(48, 8, 16)]), &blocks(&[(8, 8, 32), (72, 8, 0)])).unwrap();
+        for other in [(48, 8, 16), (0, 8, 64), (71, 8, 0)] {
+            check_apart(&blocks(&[(48, 8, 16)]), &blocks(&[other])).unwrap_err();
+        }
+    }
 }

@@ -34,8 +34,8 @@ use self::pages::Room;
 use self::row_group::RowGroup;
 use self::source::Source;
 
-use super::BatchSize;
 use super::refusal::{BYTES_MIN, too_much};
+use super::{BatchSize, fields};
 use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
@@ -188,6 +188,10 @@ impl ParquetInput {
             sum.row_bytes = sum.row_bytes.saturating_add(room.row_bytes);
             sum.usual_bytes = sum.usual_bytes.saturating_add(room.usual_bytes);
         }
+        // A null is as wide as its type, where that has a size.
+        let widths = fields::row_bytes(self.schema().fields().iter());
+        sum.row_bytes = sum.row_bytes.max(widths);
+        sum.usual_bytes = sum.usual_bytes.max(widths);
         if sum.page_bytes > page_max {
             return Err(pages::too_large("a page of each column", sum.page_bytes, page_max));
         }

@@ -24,15 +24,29 @@ use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_schema::{
     ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, UnionFields, UnionMode,
 };
-use arrow_select::concat::concat;
 use arrow_select::take::take;
 use workahead_join::run_bytes;
 
-use super::fields::ITEM_BYTES;
+use super::fields::{ITEM_BYTES, shown};
 use super::refusal::too_much;
 
-/// No memory has room for more items.
-const ITEMS_MAX: usize = 1 << 40;
+/// Arrow's own rows are 32 bits wide in more places than not.
+const ITEMS_MAX: usize = u32::MAX as usize;
+
+/// Keys that are looked at together: they are copied to eight bytes each.
+const KEYS: usize = 256;
+
+/// Refuses columns that share values in two ways at once: nobody writes them.
+pub(super) fn check(schema: &Schema) -> Result<(), ArrowError> {
+    match schema.fields().iter().find(|field| shares_twice(field.data_type())) {
+        None => Ok(()),
+        Some(field) => Err(ArrowError::NotYetImplemented(format!(
+            "column {} has a dictionary or a dense union of values that are shared themselves: \
+             write the file without run ends and list views",
+            shown(field.name())
+        ))),
+    }
+}
 
 /// A schema as its batches are read.
 pub(super) fn schema(schema: &SchemaRef) -> SchemaRef {
@@ -50,8 +64,8 @@ pub(super) fn batch(batch: RecordBatch, bytes_max: usize) -> Result<RecordBatch,
     if shared().next().is_none() {
         return Ok(batch);
     }
-    let once = vec![1; batch.num_rows()];
-    let bytes = shared().map(|column| full_bytes(column, &once)).fold(0, usize::saturating_add);
+    let bytes = shared().map(|column| full_bytes(column, Times::Once, bytes_max));
+    let bytes = bytes.fold(0, usize::saturating_add);
     if bytes > bytes_max {
         let what = "a batch, with a value of its own in each row,";
         let or = ", or write the file without run ends, list views and dense unions";
@@ -78,6 +92,29 @@ fn is_plain(data_type: &DataType) -> bool {
         DataType::Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
         DataType::Union(fields, _) => fields.iter().all(|(_, field)| is_plain(field.data_type())),
         _ => true,
+    }
+}
+
+/// Whether keys or places lead to values that are not plain. Such rows may be missing: Arrow's
+/// kernels would put another's value there.
+fn shares_twice(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => !is_plain(value),
+        DataType::Union(fields, UnionMode::Dense) => {
+            fields.iter().any(|(_, field)| !is_plain(field.data_type()))
+        }
+        DataType::Union(fields, UnionMode::Sparse) => {
+            fields.iter().any(|(_, field)| shares_twice(field.data_type()))
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| shares_twice(field.data_type())),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _)
+        | DataType::RunEndEncoded(_, item) => shares_twice(item.data_type()),
+        _ => false,
     }
 }
 
@@ -117,110 +154,180 @@ fn plain_fields(fields: &UnionFields) -> UnionFields {
     fields.collect()
 }
 
-/// Bytes of an array as it is read, if its rows are there as often as `times` says.
-fn full_bytes(array: &ArrayRef, times: &[usize]) -> usize {
-    let of_each = |bytes: usize| sum(times).saturating_mul(bytes);
-    match array.data_type() {
+/// How often rows are there.
+#[derive(Clone, Copy)]
+enum Times<'t> {
+    Once,
+    Each(&'t [u32]),
+}
+
+impl Times<'_> {
+    fn of(self, row: usize) -> usize {
+        match self {
+            Times::Once => 1,
+            Times::Each(times) => times[row] as usize,
+        }
+    }
+
+    fn sum(self, rows: Range<usize>) -> usize {
+        match self {
+            Times::Once => rows.len(),
+            Times::Each(times) => times[rows].iter().map(|times| *times as usize).sum(),
+        }
+    }
+}
+
+/// Bytes of an array as it is read, if its rows are there as often as `times` says. More than
+/// `most` may be an estimate: never less than they are.
+fn full_bytes(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
+    let rows = times.sum(0..array.len());
+    if rows > ITEMS_MAX {
+        return rows.saturating_mul(ITEM_BYTES);
+    }
+    let head = |bytes: usize| rows * bytes;
+    let (head, below) = match array.data_type() {
         plain if is_plain(plain) => {
-            let rows = times.iter().enumerate();
-            let bytes = rows.map(|(row, times)| times.saturating_mul(row_bytes(array, row)));
-            bytes.fold(0, usize::saturating_add)
+            (0, sum((0..array.len()).map(|row| (times.of(row), bytes_of(array, row)))))
         }
-        DataType::RunEndEncoded(..) => {
-            let places = run_places(array).into_iter().map(Some);
-            of_places(array.as_any_ree().values(), places, times)
+        DataType::RunEndEncoded(ends, _) => (
+            head(ITEM_BYTES),
+            match ends.data_type() {
+                DataType::Int16 => of_runs(array.as_run::<Int16Type>(), times, most),
+                DataType::Int32 => of_runs(array.as_run::<Int32Type>(), times, most),
+                _ => of_runs(array.as_run::<Int64Type>(), times, most),
+            },
+        ),
+        DataType::Dictionary(..) => (head(ITEM_BYTES), of_keys(array, times, most)),
+        DataType::List(_) => (head(size_of::<i32>()), of_list::<i32>(array, times, most)),
+        DataType::LargeList(_) => (head(size_of::<i64>()), of_list::<i64>(array, times, most)),
+        DataType::ListView(_) => (head(size_of::<i32>()), of_list_view::<i32>(array, times, most)),
+        DataType::LargeListView(_) => {
+            (head(size_of::<i64>()), of_list_view::<i64>(array, times, most))
         }
-        DataType::Dictionary(..) => {
-            of_places(array.as_any_dictionary().values(), key_places(array), times)
-        }
-        DataType::List(_) => of_list::<i32>(array, times),
-        DataType::LargeList(_) => of_list::<i64>(array, times),
-        DataType::ListView(_) => of_list_view::<i32>(array, times),
-        DataType::LargeListView(_) => of_list_view::<i64>(array, times),
         DataType::Map(..) => {
             let map = array.as_map();
             let entries: ArrayRef = Arc::new(map.entries().clone());
-            let bytes = of_items(&entries, |row| range(map.offsets(), row), times);
-            bytes.saturating_add(of_each(size_of::<i32>()))
+            let of_row = |row| range(map.offsets(), row);
+            (head(size_of::<i32>()), of_items(&entries, array.len(), of_row, times, most))
         }
         DataType::FixedSizeList(..) => {
             let list = array.as_fixed_size_list();
             let items = list.value_length() as usize;
-            of_items(list.values(), |row| row * items..(row + 1) * items, times)
+            let of_row = |row| row * items..(row + 1) * items;
+            (0, of_items(list.values(), array.len(), of_row, times, most))
         }
         DataType::Struct(_) => {
             let columns = array.as_struct().columns().iter();
-            columns.map(|column| full_bytes(column, times)).fold(0, usize::saturating_add)
+            let bytes = columns.map(|column| full_bytes(column, times, most));
+            (0, bytes.fold(0, usize::saturating_add))
         }
-        _ => {
-            let union = array.as_union();
-            let children = union.fields().iter().map(|(id, _)| match union.offsets() {
-                Some(_) => of_places(union.child(id), places(union, id), times),
-                None => full_bytes(union.child(id), times),
-            });
-            children.fold(of_each(size_of::<i8>()), usize::saturating_add)
-        }
-    }
+        _ => (head(ITEM_BYTES), of_union(array.as_union(), times, most)),
+    };
+    below.saturating_add(head)
 }
 
-fn row_bytes(array: &ArrayRef, row: usize) -> usize {
+fn bytes_of(array: &ArrayRef, row: usize) -> usize {
     run_bytes(array, row..row + 1)
 }
 
-fn sum(times: &[usize]) -> usize {
-    times.iter().copied().fold(0, usize::saturating_add)
+/// Of values by how often each is there, and its bytes.
+fn sum(values: impl Iterator<Item = (usize, usize)>) -> usize {
+    values.fold(0, |sum: usize, (times, bytes)| sum.saturating_add(times.saturating_mul(bytes)))
 }
 
-/// Of rows that have their values in `places`, or none, which are nulls.
+/// Of rows that may have the same places, each of which is looked at for each of them: up to `most`
+/// bytes, and then as if all had the widest value.
 fn of_places(
     values: &ArrayRef,
-    places: impl Iterator<Item = Option<u32>>,
-    times: &[usize],
+    mut rows: impl Iterator<Item = (usize, Option<usize>)>,
+    all: usize,
+    most: usize,
 ) -> usize {
-    let (mut of_value, mut nulls) = (vec![0_usize; values.len()], 0_usize);
-    for (place, times) in places.zip(times) {
-        let to = place.map_or(&mut nulls, |place| &mut of_value[place as usize]);
-        *to = to.saturating_add(*times);
+    let null = bytes_of(&new_null_array(values.data_type(), 1), 0);
+    let exact = rows.try_fold(0_usize, |sum, (times, place)| {
+        let bytes = place.map_or(null, |place| bytes_of(values, place));
+        Some(sum.saturating_add(times.saturating_mul(bytes))).filter(|sum| *sum <= most)
+    });
+    exact.unwrap_or_else(|| {
+        let widest = (0..values.len()).map(|row| bytes_of(values, row)).fold(null, usize::max);
+        all.saturating_mul(widest)
+    })
+}
+
+fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>, times: Times<'_>, most: usize) -> usize {
+    let mut before = 0;
+    let of_each = runs.run_ends().sliced_values().map(|end| {
+        let rows = before..end.as_usize();
+        before = rows.end;
+        times.sum(rows)
+    });
+    let values = runs.values_slice();
+    if is_plain(values.data_type()) {
+        return sum(of_each.enumerate().map(|(at, times)| (times, bytes_of(&values, at))));
     }
-    let null = row_bytes(&new_null_array(&plain_type(values.data_type()), 1), 0);
-    full_bytes(values, &of_value).saturating_add(nulls.saturating_mul(null))
+    let of_each: Vec<u32> = of_each.map(|times| times as u32).collect();
+    full_bytes(&values, Times::Each(&of_each), most)
 }
 
-fn of_list<O: OffsetSizeTrait>(array: &ArrayRef, times: &[usize]) -> usize {
+fn of_keys(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
+    let rows = (0..array.len()).step_by(KEYS).flat_map(|start| {
+        let some = array.slice(start, KEYS.min(array.len() - start));
+        let places: Vec<_> = key_places(&some).collect();
+        places.into_iter().enumerate().map(move |(row, place)| (times.of(start + row), place))
+    });
+    let values = array.as_any_dictionary().values();
+    of_places(values, rows, times.sum(0..array.len()), most)
+}
+
+fn of_union(union: &UnionArray, times: Times<'_>, most: usize) -> usize {
+    let all = times.sum(0..union.len());
+    let children = union.fields().iter().map(|(id, _)| {
+        if union.offsets().is_none() {
+            return full_bytes(union.child(id), times, most);
+        }
+        let rows = places(union, id).enumerate();
+        let rows = rows.map(|(row, place)| (times.of(row), place.map(|place| place as usize)));
+        of_places(union.child(id), rows, all, most)
+    });
+    children.fold(0, usize::saturating_add)
+}
+
+fn of_list<O: OffsetSizeTrait>(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
     let list = array.as_list::<O>();
-    let bytes = of_items(list.values(), |row| range(list.offsets(), row), times);
-    bytes.saturating_add(sum(times).saturating_mul(size_of::<O>()))
+    of_items(list.values(), list.len(), |row| range(list.offsets(), row), times, most)
 }
 
-fn of_list_view<O: OffsetSizeTrait>(array: &ArrayRef, times: &[usize]) -> usize {
+fn of_list_view<O: OffsetSizeTrait>(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
     let views = array.as_list_view::<O>();
-    let bytes = of_items(views.values(), |row| range_of_view(views, row), times);
-    bytes.saturating_add(sum(times).saturating_mul(size_of::<O>()))
+    of_items(views.values(), views.len(), |row| range_of_view(views, row), times, most)
 }
 
 /// Of lists that have a range of the items each.
-fn of_items(items: &ArrayRef, of_row: impl Fn(usize) -> Range<usize>, times: &[usize]) -> usize {
-    // How much more often an item is there than the one before it.
-    let mut changes = vec![0_usize; items.len() + 1];
-    let mut count = 0_usize;
-    for (row, times) in times.iter().enumerate() {
-        let range = of_row(row);
-        count = count.saturating_add(times.saturating_mul(range.len()));
-        changes[range.start] = changes[range.start].wrapping_add(*times);
-        changes[range.end] = changes[range.end].wrapping_sub(*times);
-    }
-    let bytes = count.saturating_mul(ITEM_BYTES);
+fn of_items(
+    items: &ArrayRef,
+    rows: usize,
+    of_row: impl Fn(usize) -> Range<usize>,
+    times: Times<'_>,
+    most: usize,
+) -> usize {
+    let counts = (0..rows).map(|row| (times.of(row), of_row(row).len()));
+    let count = sum(counts);
     if count > ITEMS_MAX {
-        return bytes;
+        return count.saturating_mul(ITEM_BYTES);
     }
-    let of_item: Vec<usize> = changes[..items.len()]
-        .iter()
-        .scan(0_usize, |times, change| {
-            *times = times.wrapping_add(*change);
-            Some(*times)
-        })
-        .collect();
-    bytes.max(full_bytes(items, &of_item))
+    // How much more often an item is there than the one before it; then how often it is.
+    let mut of_item = vec![0_u32; items.len() + 1];
+    for row in 0..rows {
+        let (range, times) = (of_row(row), times.of(row) as u32);
+        of_item[range.start] = of_item[range.start].wrapping_add(times);
+        of_item[range.end] = of_item[range.end].wrapping_sub(times);
+    }
+    let mut times = 0_u32;
+    for of_item in &mut of_item {
+        times = times.wrapping_add(*of_item);
+        *of_item = times;
+    }
+    full_bytes(items, Times::Each(&of_item[..items.len()]), most).max(count * ITEM_BYTES)
 }
 
 fn range<O: ArrowNativeType>(offsets: &OffsetBuffer<O>, row: usize) -> Range<usize> {
@@ -257,14 +364,14 @@ fn places_of<R: RunEndIndexType>(runs: &RunArray<R>) -> Vec<u32> {
 }
 
 /// The places of a dictionary's values.
-fn key_places(array: &ArrayRef) -> impl Iterator<Item = Option<u32>> {
+fn key_places(array: &ArrayRef) -> impl Iterator<Item = Option<usize>> {
     let dictionary = array.as_any_dictionary();
     let places = match dictionary.values().is_empty() {
         // Then all keys are null.
         true => vec![0; array.len()],
         false => dictionary.normalized_keys(),
     };
-    places.into_iter().enumerate().map(|(row, place)| array.is_valid(row).then_some(place as u32))
+    places.into_iter().enumerate().map(|(row, place)| array.is_valid(row).then_some(place))
 }
 
 /// The places of a dense union's rows in one of its children.
@@ -274,33 +381,18 @@ fn places(union: &UnionArray, child: i8) -> impl Iterator<Item = Option<u32>> {
     rows.map(move |(id, place)| (*id == child).then_some(*place as u32))
 }
 
-/// Rows that have their values in `places`, or none: a null of its own, as a missing place would
-/// leave values of others below it.
-fn at_places(
-    values: &ArrayRef,
-    places: impl Iterator<Item = Option<u32>>,
-) -> Result<ArrayRef, ArrowError> {
-    let none = values.len() as u32;
-    let places: Vec<u32> = places.map(|place| place.unwrap_or(none)).collect();
-    let values = if places.contains(&none) {
-        concat(&[values, &new_null_array(values.data_type(), 1)])?
-    } else {
-        values.clone()
-    };
-    take(&values, &UInt32Array::from(places), None)
-}
-
 /// The same rows, each with a value of its own.
 fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let to = plain_type(array.data_type());
     let made: ArrayRef = match (array.data_type(), &to) {
         (from, to) if from == to => return Ok(array.clone()),
         (DataType::RunEndEncoded(..), _) => {
-            let places = run_places(array).into_iter().map(Some);
-            return plain(&at_places(array.as_any_ree().values(), places)?);
+            let places = UInt32Array::from(run_places(array));
+            return plain(&take(array.as_any_ree().values(), &places, None)?);
         }
         (DataType::Dictionary(..), _) => {
-            return plain(&at_places(array.as_any_dictionary().values(), key_places(array))?);
+            let dictionary = array.as_any_dictionary();
+            take(dictionary.values(), dictionary.keys(), None)?
         }
         (DataType::List(_), DataType::List(item)) => plain_list::<i32>(array, item)?,
         (DataType::LargeList(_), DataType::LargeList(item)) => plain_list::<i64>(array, item)?,
@@ -330,7 +422,10 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         (DataType::Union(from, _), DataType::Union(fields, _)) => {
             let union = array.as_union();
             let children = from.iter().map(|(id, _)| match union.offsets() {
-                Some(_) => plain(&at_places(union.child(id), places(union, id))?),
+                Some(_) => {
+                    let places: UInt32Array = places(union, id).collect();
+                    take(union.child(id), &places, None)
+                }
                 None => plain(union.child(id)),
             });
             let children = children.collect::<Result<_, _>>()?;

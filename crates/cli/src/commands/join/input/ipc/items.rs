@@ -1,6 +1,8 @@
 //! Items of lists, which a message may have in any number: they may have a bit each, or none as
 //! nulls, structs without fields, values of no width, and rows of runs have.
 
+use std::collections::HashMap;
+
 use arrow_ipc::RecordBatch as BatchMessage;
 use arrow_schema::{ArrowError, DataType, Schema};
 
@@ -21,14 +23,16 @@ pub(super) fn check<'t>(
     fits(items.fold(0, usize::saturating_add).saturating_mul(ITEM_BYTES), bytes_max)
 }
 
-/// The type of a dictionary's values, which is not in its messages.
-#[expect(deprecated, reason = "Arrow's decoder finds it by this number too")]
-pub(super) fn values_of(schema: &Schema, dictionary: i64) -> Option<&DataType> {
-    let field = schema.fields_with_dict_id(dictionary).into_iter().next()?;
-    match field.data_type() {
-        DataType::Dictionary(_, values) => Some(values.as_ref()),
+/// The types of dictionaries' values by the number of each, which are not in its messages.
+#[expect(deprecated, reason = "Arrow's decoder finds them by these numbers too")]
+pub(super) fn values_of(schema: &Schema) -> HashMap<i64, DataType> {
+    let fields = schema.flattened_fields().into_iter().rev();
+    let values = fields.filter_map(|field| match field.data_type() {
+        DataType::Dictionary(_, values) => Some((field.dict_id()?, DataType::clone(values))),
         _ => None,
-    }
+    });
+    // Of one number, the first field counts.
+    values.collect()
 }
 
 /// Adds whether each of a batch's nodes is counted: each before what is in it. A dictionary's
@@ -127,8 +131,9 @@ pub(super) mod tests {
             let said = says(column).unwrap_or_default();
             assert!(said.contains("a batch takes 2 MiB, more than the 1 MiB"), "{name}: {said}");
         }
-        // Rows are numbered anyway.
-        assert_eq!(says(nulls()), None);
+        // Rows are numbered, too.
+        assert!(says(nulls()).is_some());
+        assert_eq!(says(Arc::new(NullArray::new(ITEMS / 2))), None);
     }
 
     #[test]

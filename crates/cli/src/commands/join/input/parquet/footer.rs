@@ -45,13 +45,17 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
         let rows = group.num_rows();
         ensure!((0..=ROWS_MAX).contains(&rows), "a row group has {rows} rows");
     }
+    check_chunks(&metadata, file.len())?;
     check_arrow_schema(&metadata, bytes_max)?;
     check_offset_indexes(&metadata, file, bytes_max)?;
     let mut reader = ParquetMetaDataReader::new_with_metadata(metadata)
         .with_offset_index_policy(PageIndexPolicy::Optional);
     reader.read_page_indexes(file)?;
+    let metadata = reader.finish()?;
+    check_pages(&metadata)?;
     let options = ArrowReaderOptions::new();
-    let metadata = ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options.clone())?;
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options.clone())?;
+    plain::check(metadata.schema())?;
     let schema = plain::schema(metadata.schema());
     let metadata = if schema == *metadata.schema() {
         metadata
@@ -99,6 +103,28 @@ fn check(footer: &[u8], bytes_max: usize) -> anyhow::Result<()> {
     let chunks = groups.saturating_mul(columns).saturating_mul(CHUNK_BYTES);
     let bytes = bytes.saturating_add(chunks).saturating_add(pairs.saturating_mul(ELEMENT_BYTES));
     fits("its metadata", bytes, bytes_max)
+}
+
+/// Refuses chunks that have more bytes than the file: one may be named any number of times.
+fn check_chunks(metadata: &ParquetMetaData, file_bytes: u64) -> anyhow::Result<()> {
+    let chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let bytes = chunks.map(|chunk| chunk.compressed_size().max(0) as u64);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    ensure!(bytes <= file_bytes, "its columns have {bytes} bytes, and it has {file_bytes}");
+    Ok(())
+}
+
+/// The same of pages in a chunk.
+fn check_pages(metadata: &ParquetMetaData) -> anyhow::Result<()> {
+    let groups = metadata.row_groups().iter().zip(metadata.offset_index().into_iter().flatten());
+    for (group, places) in groups {
+        for (chunk, places) in group.columns().iter().zip(places) {
+            let pages = places.page_locations().iter();
+            let bytes = pages.map(|page| i64::from(page.compressed_page_size)).sum::<i64>();
+            ensure!(bytes <= chunk.compressed_size(), "the pages of a column have too many bytes");
+        }
+    }
+    Ok(())
 }
 
 /// The schema that Arrow's writers put beside Parquet's. One that is none, its decoder refuses.

@@ -66,14 +66,21 @@ fn shown(array: &ArrayRef) -> Vec<String> {
 }
 
 /// Reads an array, and looks whether its rows are the same and take what was counted.
-fn check(array: &ArrayRef) {
+fn check_rows(array: &ArrayRef) {
     let name = array.data_type();
+    let schema = Schema::new(vec![Field::new("w", name.clone(), true)]);
+    if check(&schema).is_err() {
+        return;
+    }
     let read = plain(array).unwrap();
     assert!(is_plain(read.data_type()), "{name}");
     assert_eq!(read.data_type(), &plain_type(name));
     assert_eq!(shown(&read), shown(array), "{name}");
-    let bytes = full_bytes(array, &vec![1; array.len()]);
-    assert_eq!(bytes, run_bytes(&read, 0..read.len()), "{name}");
+    let (bytes, takes) =
+        (full_bytes(array, Times::Once, usize::MAX), run_bytes(&read, 0..read.len()));
+    // Places have bytes too.
+    assert!(bytes >= takes, "{name}: {bytes} of {takes}");
+    assert!(bytes <= takes + 4 * ITEM_BYTES * (array.len() + takes), "{name}: {bytes} of {takes}");
 }
 
 /// A layout around another, by numbers: each row has some of the rows within.
@@ -100,9 +107,7 @@ fn around(inner: ArrayRef, (layout, numbers): &(u8, Vec<u16>)) -> ArrayRef {
         }
         3 => {
             let key = |number: &u16| (number % 4 != 3).then(|| within(number).min(127) as i8);
-            // A union has no nulls.
-            let nested = structs(inner);
-            keys(nested, &numbers.iter().map(key).collect::<Vec<_>>())
+            keys(inner, &numbers.iter().map(key).collect::<Vec<_>>())
         }
         4 => list(inner, &[rows / 2, 0, rows - rows / 2]),
         5 => fixed(inner, 2.min(rows as i32)),
@@ -120,9 +125,9 @@ proptest! {
     ) {
         let leaf: ArrayRef = if wide { texts() } else { Arc::new(Int32Array::from(vec![7; 5])) };
         let array = layouts.iter().fold(leaf, around);
-        check(&array);
+        check_rows(&array);
         let first = first.min(array.len());
-        check(&array.slice(first, array.len() - first));
+        check_rows(&array.slice(first, array.len() - first));
     }
 }
 
@@ -144,6 +149,24 @@ fn each_layout_has_its_plain_one() {
     assert!(is_plain(of_texts.data_type()));
     let of_numbers = keys(Arc::new(Int8Array::from(vec![1, 2])), &[Some(1), None]);
     assert_eq!(plain_type(of_numbers.data_type()), DataType::Int8);
+}
+
+#[test]
+fn missing_rows_of_shared_values_are_refused() {
+    let refused = |column: ArrayRef| {
+        let schema = Schema::new(vec![Field::new("w", column.data_type().clone(), true)]);
+        check(&schema).err().map(|error| error.to_string())
+    };
+    let of_runs = || runs(&texts(), &[1, 2, 3, 4, 5]);
+    for column in [keys(of_runs(), &[Some(1), None]), list(union(of_runs(), &[(0, 1)]), &[1])] {
+        let said = refused(column).unwrap();
+        assert!(
+            said.contains("column \"w\" has a dictionary or a dense union of values"),
+            "{said}"
+        );
+    }
+    assert_eq!(refused(keys(list(texts(), &[2, 3]), &[Some(1), None])), None);
+    assert_eq!(refused(views(of_runs(), &[(0, 2), (1, 3)], None)), None);
 }
 
 #[test]
@@ -185,7 +208,7 @@ fn rows_that_fit_no_memory_are_counted_in_no_time() {
     for items in items {
         let mut lists = all(items);
         for _ in 0..4 {
-            assert!(full_bytes(&lists, &[1; ROWS]) >= ITEMS_MAX.min(ROWS * ROWS * 4));
+            assert!(full_bytes(&lists, Times::Once, usize::MAX) >= ITEMS_MAX.min(ROWS * ROWS * 4));
             lists = all(lists);
         }
     }
