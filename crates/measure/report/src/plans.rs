@@ -3,6 +3,8 @@
 //! A time that changes together with its plan says little about the hardware (Chang 2013, Q15):
 //! readers need to see the plans. The same pair of plans is shown once, with the cells it is of.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use workahead_study::plans::{Label, PlanText, Row, Side, diff};
 use workahead_study::results::Results;
@@ -13,6 +15,10 @@ use crate::words;
 
 /// More places than this are counted, not named.
 const NAMED_MAX: usize = 4;
+
+/// More pairs, or bytes of all their operators, are counted, not shown.
+const PAIRS_MAX: usize = 50;
+const BYTES_MAX: usize = 1 << 20;
 
 /// Two plans.
 #[derive(Debug, Serialize)]
@@ -111,18 +117,45 @@ struct Compared<'a> {
 }
 
 fn gathered(compared: Vec<Compared<'_>>) -> Vec<Pair> {
-    let mut seen: Vec<((String, String), Compared<'_>, Vec<String>)> = Vec::new();
+    let mut seen: Vec<(Compared<'_>, Vec<String>)> = Vec::new();
+    let mut at: HashMap<(String, String), usize> = HashMap::new();
     for one in compared {
         let name = (one.plans.0.fingerprint(), one.plans.1.fingerprint());
-        match seen.iter_mut().find(|(other, _, _)| *other == name) {
-            Some((_, _, places)) => places.push(one.place),
+        let at = *at.entry(name).or_insert(seen.len());
+        match seen.get_mut(at) {
+            Some((_, places)) => places.push(one.place),
             None => {
                 let places = vec![one.place.clone()];
-                seen.push((name, one, places));
+                seen.push((one, places));
             }
         }
     }
-    seen.into_iter().map(|(_, first, places)| pair(&first, &places)).collect()
+    let (mut pairs, mut bytes) = (Vec::new(), 0);
+    for (first, places) in &seen {
+        if pairs.len() == PAIRS_MAX || bytes > BYTES_MAX {
+            pairs.push(left_out(seen.len() - pairs.len()));
+            break;
+        }
+        let pair = pair(first, places);
+        let lines = pair.lines.iter();
+        bytes += lines.map(|line| line.left.words.len() + line.right.words.len()).sum::<usize>();
+        pairs.push(pair);
+    }
+    pairs
+}
+
+/// In the place of others.
+fn left_out(count: usize) -> Pair {
+    Pair {
+        label: "not shown",
+        cells: words::counted(count, "other pair of plans"),
+        left: String::new(),
+        right: String::new(),
+        lines: Vec::new(),
+        changes: 0,
+        says: None,
+        open: false,
+    }
 }
 
 fn pair(one: &Compared<'_>, places: &[String]) -> Pair {

@@ -74,9 +74,13 @@ pub(crate) fn markdown(page: &Page) -> Result<String, ReportError> {
     Ok(straight(environment.get_template("report.md")?.render(context! { page })?))
 }
 
-/// Without what turns the direction of the text that follows, which then reads as something else.
+/// Without what turns the direction of the text that follows, which then reads as something else,
+/// and what controls a terminal that shows the page.
 fn straight(mut page: String) -> String {
-    page.retain(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+    page.retain(|c| {
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !turns && (!c.is_control() || matches!(c, '\n' | '\t'))
+    });
     page
 }
 

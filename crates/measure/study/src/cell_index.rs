@@ -6,22 +6,25 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use crate::cell::Cell;
+use crate::protocol::Start;
 use crate::setting::{Setting, Settings};
 
 /// By what cells are looked up.
-type Key = fn(&Cell) -> &Settings;
+pub(crate) type Key<'a> = (&'a Settings, Option<Start>);
+
+type KeyOf = fn(&Cell) -> Key<'_>;
 
 /// Positions in a list of cells.
 #[derive(Debug, Clone)]
 pub(crate) struct CellIndex {
-    key: Key,
+    key: KeyOf,
     /// Drawn anew for each, so that no study of a stranger's finds cells of one hash.
     state: RandomState,
     by_hash: HashMap<u64, Vec<usize>>,
 }
 
 impl CellIndex {
-    pub(crate) fn new(cells: &[Cell], key: Key) -> CellIndex {
+    pub(crate) fn new(cells: &[Cell], key: KeyOf) -> CellIndex {
         let (state, mut by_hash) = (RandomState::new(), HashMap::<u64, Vec<usize>>::new());
         for (position, cell) in cells.iter().enumerate() {
             by_hash.entry(hash(&state, key(cell))).or_default().push(position);
@@ -29,16 +32,11 @@ impl CellIndex {
         CellIndex { key, state, by_hash }
     }
 
-    /// The first of these cells, which are those of the index, that fits.
-    pub(crate) fn find<'a>(
-        &self,
-        cells: &'a [Cell],
-        settings: &Settings,
-        fits: impl Fn(&Cell) -> bool,
-    ) -> Option<&'a Cell> {
-        let positions = self.by_hash.get(&hash(&self.state, settings))?;
+    /// The first of these cells, which are those of the index, with a key.
+    pub(crate) fn find<'a>(&self, cells: &'a [Cell], key: Key<'_>) -> Option<&'a Cell> {
+        let positions = self.by_hash.get(&hash(&self.state, key))?;
         let mut found = positions.iter().filter_map(|position| cells.get(*position));
-        found.find(|cell| (self.key)(cell) == settings && fits(cell))
+        found.find(|cell| (self.key)(cell) == key)
     }
 }
 
@@ -56,13 +54,13 @@ impl PartialEq for PlaceIndex {
 impl PlaceIndex {
     /// The first cell at a place; `cells` are always the same.
     pub(crate) fn find<'a>(&self, cells: &'a [Cell], place: &Settings) -> Option<&'a Cell> {
-        let index = self.0.get_or_init(|| CellIndex::new(cells, |cell| &cell.place));
-        index.find(cells, place, |_| true)
+        let index = self.0.get_or_init(|| CellIndex::new(cells, |cell| (&cell.place, None)));
+        index.find(cells, (place, None))
     }
 }
 
-/// Equal settings have equal hashes.
-fn hash(state: &RandomState, place: &Settings) -> u64 {
+/// Equal keys have equal hashes.
+fn hash(state: &RandomState, (settings, start): Key<'_>) -> u64 {
     // Equal numbers may differ in their bits: 0 and -0.
     let of = |value: &Setting| match value {
         Setting::Switch(switch) => state.hash_one(switch),
@@ -70,7 +68,8 @@ fn hash(state: &RandomState, place: &Settings) -> u64 {
         Setting::Number(number) => state.hash_one((number + 0.0).to_bits()),
         Setting::Text(text) => state.hash_one(text),
     };
-    place.iter().fold(0, |hash, (name, value)| state.hash_one((hash, name, of(value))))
+    let start = start.map_or(0, |start| 1 + start as u64);
+    settings.iter().fold(start, |hash, (name, value)| state.hash_one((hash, name, of(value))))
 }
 
 #[cfg(test)]

@@ -99,10 +99,10 @@ type Pair<'a> = (&'a Cell, &'a Cell);
 
 fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
     let (cells, others) = (before.plan.cells.iter(), &after.plan.cells);
-    let by_settings = CellIndex::new(others, |cell| &cell.settings);
+    let by_settings = CellIndex::new(others, |cell| (&cell.settings, Some(cell.protocol.start)));
     let same = |cell: &'a Cell| {
-        let is_same = |other: &Cell| other.protocol.start == cell.protocol.start;
-        Some((cell, by_settings.find(others, &cell.settings, is_same)?))
+        let key = (&cell.settings, Some(cell.protocol.start));
+        Some((cell, by_settings.find(others, key)?))
     };
     let same: Vec<Pair<'a>> = cells.clone().filter_map(same).collect();
     if !same.is_empty() || before.record.study != after.record.study {

@@ -4,10 +4,15 @@
 /// `hashjoin`, and stays silent between unrelated words.
 const SIMILAR: f64 = 0.8;
 
+/// Longer texts are no names; comparing two takes the product of their lengths.
+const BYTES_MAX: usize = 200;
+
 /// The nearest known names, best first, at most three.
 pub fn names<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let is_name = |name: &str| name.len() <= BYTES_MAX;
     let mut scored: Vec<(f64, &str)> = known
         .iter()
+        .filter(|name| is_name(given) && is_name(name))
         .map(|name| (similarity(given, name), *name))
         .filter(|(score, _)| *score >= SIMILAR)
         .collect();
@@ -34,5 +39,18 @@ pub fn remedy(given: &str, known: &[&str]) -> String {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None if known.is_empty() => "nothing is known here; remove it".to_owned(),
         None => format!("choose one of {}", quoted(known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_no_names() {
+        assert_eq!(names("tecnique", &["technique", "engine"]), ["technique"]);
+        let (long, other) = ("a".repeat(500_000), "b".repeat(500_000));
+        assert!(names(&long, &[&other, &long]).is_empty());
+        assert!(names("aaa", &[&long]).is_empty());
     }
 }

@@ -14,6 +14,9 @@ const SHOWN: usize = 10;
 /// Smaller ones are left out: a tenth of a hundredth of the time.
 const LEAST: f64 = 0.001;
 
+/// Functions that are compared on a page.
+const FUNCTIONS_MAX: usize = 4_000_000;
+
 /// One cell against its baseline.
 #[derive(Debug, Serialize)]
 pub(crate) struct Changes {
@@ -44,6 +47,7 @@ pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Cha
     if baseline.is_empty() {
         return Vec::new();
     }
+    let mut functions = 0;
     let of_cell = |(cell, after): &(&Cell, Profile)| {
         let base = view.results.plan.baseline_of(cell, baseline)?;
         let of_base = || profiles.iter().filter(|(other, _)| other.index == base.index);
@@ -51,7 +55,17 @@ pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Cha
         // Events without samples of the baseline can't be compared.
         let other = of_base().next().filter(|_| !matches!(after.clock, Clock::Event(_)));
         let (_, before) = same.or(other).filter(|_| base.index != cell.index)?;
+        functions += before.functions.len() + after.functions.len();
         let cell = named(view, cell, &after.clock);
+        if functions > FUNCTIONS_MAX {
+            return Some(Changes {
+                cell,
+                baseline: place(view, base),
+                of: format!("shares of {}", of_what(&after.clock)),
+                rows: Vec::new(),
+                why: format!("more than {FUNCTIONS_MAX} functions are not compared on a page"),
+            });
+        }
         Some(of_pair((place(view, base), before), (cell, after)))
     };
     profiles.iter().filter_map(of_cell).collect()

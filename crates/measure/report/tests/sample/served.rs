@@ -74,7 +74,9 @@ fn plan(cell: &Cell) -> PlanText {
     };
     let run = tree(cell, &timed(top, 3.0), &timed(below, 4_321.0));
     let run = (cell.text("query") == Some("uss")).then_some(run);
-    PlanText { run, ..PlanText::new(Planner::Postgres, tree(cell, "", "")) }
+    let mut plan = PlanText::new(Planner::Postgres, tree(cell, "", ""));
+    plan.run = run;
+    plan
 }
 
 fn tree(cell: &Cell, top: &str, below: &str) -> String {

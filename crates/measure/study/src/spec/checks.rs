@@ -130,6 +130,9 @@ fn check_sweeps(spec: &Spec) -> Result<(), String> {
         if sweep.values.is_empty() {
             return Err(format!("{at} has no values: add one or remove it"));
         }
+        if let Some(twice) = repeated(sweep.values.iter().map(Setting::to_string)) {
+            return Err(format!("{at} has {twice} twice: remove one"));
+        }
         if sweep.axis == "case" || spec.axes.iter().any(|axis| axis.name == sweep.axis) {
             return Err(format!("{at}: that is an axis of all cells already, remove one of them"));
         }

@@ -246,7 +246,14 @@ fn too_many_cells_are_refused_before_any_is_made() {
         let found = Spec::parse("demo", &text).unwrap_err().to_string();
         assert!(found.contains(expected), "{found}");
     }
+    let twice = sweep.replacen(&many, "[1, 2, 1]", 1);
+    let found = Spec::parse("demo", &STUDY.replacen("[method]", &twice, 1)).unwrap_err();
+    assert!(found.to_string().contains("sweep over more has 1 twice"), "{found}");
     let claim = "[[paper]]\nrow = \"E1\"\nfigure = \"\"\nsays = \"\"\nratio = 2.0\n";
+    let figure = format!("figure = \"{}\"", "f".repeat(300));
+    let figure = claim.replacen("figure = \"\"", &figure, 1) + "[method]";
+    let found = Spec::parse("demo", &STUDY.replacen("[method]", &figure, 1)).unwrap_err();
+    assert!(found.to_string().contains("at most 200 bytes: shorten it"), "{found}");
     let claims = claim.repeat(5_000) + "[method]";
     let text = STUDY.replacen("[method]", &claims, 1).replacen("[64, 128]", &many, 1);
     let found = Spec::parse("demo", &text).unwrap_err().to_string();
