@@ -39,7 +39,7 @@ typedef __INT64_TYPE__ itas_s64;
 /* The weight of a thread of nice 0, as sched_ext has it. */
 #define ITAS_WEIGHT_USUAL 100
 
-/* Aggregation delays no wake-up for longer than the thread is going to run, this many times. */
+/* A thread that wakes up may be passed over for as long as it is going to run, this many times. */
 #define ITAS_TURNS_WAITED 4
 
 /* The role of a core. */
@@ -76,7 +76,7 @@ enum itas_candidate {
 struct itas_thread {
 	itas_u64 vruntime;
 	itas_u64 group; /* 0 for none */
-	itas_s64 slack; /* ns that it may still wait for others' sake */
+	itas_s64 slack; /* ns for which others may still pass it over */
 	itas_u64 turn;	/* ns that it is expected to run */
 };
 
@@ -134,31 +134,20 @@ ITAS_INLINE itas_u64 itas_bonus_of_slice(itas_u64 slice, itas_u32 per_mille)
 }
 
 /*
- * How long a thread that wakes up may wait for others' sake. It is due as a request of EEVDF is, by
- * a time that its weight divides, less what it is owed since it slept (`lag`: its vruntime behind
- * that of the queue). The request is ITAS_TURNS_WAITED times what it is going to run: who wakes up
- * for little waits little.
+ * How long a thread that wakes up may be passed over, beside what it waits by its turn in the fair
+ * order: by what sleeping has earned it (`credit`), or ITAS_TURNS_WAITED times as long as it is going
+ * to run; at most `bound`, and less by its weight, as a request of EEVDF is due.
  */
-ITAS_INLINE itas_s64 itas_slack(itas_u64 bound, itas_u32 weight, itas_s64 lag, itas_u64 turn)
+ITAS_INLINE itas_s64 itas_slack(itas_u64 bound, itas_u32 weight, itas_u64 credit, itas_u64 turn)
 {
 	itas_u64 most = bound < ITAS_BONUS_MAX ? bound : ITAS_BONUS_MAX;
-	itas_u64 request = turn < most / ITAS_TURNS_WAITED ? turn * ITAS_TURNS_WAITED : most;
-	itas_u64 whole = request / (weight ? weight : ITAS_WEIGHT_USUAL);
-	itas_s64 due = whole < ITAS_BONUS_MAX / ITAS_WEIGHT_USUAL ? whole * ITAS_WEIGHT_USUAL
-								: ITAS_BONUS_MAX;
+	itas_u64 slack = turn < most / ITAS_TURNS_WAITED ? turn * ITAS_TURNS_WAITED : most;
 
-	if (lag > 0)
-		due = due > lag ? due - lag : 0;
-	return (itas_u64)due < request ? due : (itas_s64)request;
-}
-
-/* A bonus that nobody pays for longer than the bound: a thread that is ahead of its share waits until
- * each of the others has caught up with it, and may be as far ahead itself. */
-ITAS_INLINE itas_u64 itas_bonus_within(itas_u64 bonus, itas_u64 bound, itas_u32 others)
-{
-	itas_u64 most = bound / 2 / (others ? others : 1);
-
-	return bonus < most ? bonus : most;
+	if (slack < credit)
+		slack = credit < most ? credit : most;
+	if (weight <= ITAS_WEIGHT_USUAL)
+		return slack;
+	return slack / weight * ITAS_WEIGHT_USUAL + slack % weight * ITAS_WEIGHT_USUAL / weight;
 }
 
 /* Lower vruntime runs first; vruntimes wrap, so only their difference is compared, as in CFS. */

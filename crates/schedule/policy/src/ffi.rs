@@ -66,8 +66,7 @@ unsafe extern "C" {
     safe fn workahead_itas_bonus_of_slice(slice: u64, per_mille: u32) -> u64;
     safe fn workahead_itas_before(a: u64, b: u64) -> i32;
     safe fn workahead_itas_beats(candidate: u64, rival: u64, bonus: u64) -> i32;
-    safe fn workahead_itas_slack(bound: u64, weight: u32, lag: i64, turn: u64) -> i64;
-    safe fn workahead_itas_bonus_within(bonus: u64, bound: u64, others: u32) -> u64;
+    safe fn workahead_itas_slack(bound: u64, weight: u32, credit: u64, turn: u64) -> i64;
     safe fn workahead_itas_see(view: &mut View, thread: &RawThread, reach: u64) -> u32;
     safe fn workahead_itas_see_current(view: &mut View, thread: &RawThread, reach: u64) -> u32;
     safe fn workahead_itas_choose(
@@ -99,28 +98,20 @@ pub fn beats(candidate: u64, rival: u64, bonus_ns: u64) -> bool {
     workahead_itas_beats(candidate, rival, bonus_ns) != 0
 }
 
-/// How long a thread that wakes up may wait for the sake of others' aggregation, nanoseconds: at
-/// most `bound_ns`, and at most four times the `turn_ns` for which it is going to run.
-///
-/// As a request of EEVDF it is due after a time that its weight divides (100 is that of nice 0).
-/// What it is owed since it slept is taken off: `lag_ns`, its vruntime behind that of the queue.
+/// How long a thread that wakes up may be passed over, nanoseconds, beside what it waits by its
+/// turn in the fair order: by the `credit_ns` that sleeping has earned it, or four times the
+/// `turn_ns` for which it is going to run. It is at most `bound_ns`, and less by its weight (100 is
+/// that of nice 0), as a request of EEVDF is due.
 ///
 /// ```
 /// use workahead_policy::slack_ns;
-/// assert_eq!(slack_ns(20_000_000, 100, 0, 9_000_000), 20_000_000);
-/// assert_eq!(slack_ns(20_000_000, 100, 0, 100_000), 400_000, "it runs for 0.1 ms");
-/// assert_eq!(slack_ns(20_000_000, 100, 20_000_000, 9_000_000), 0, "it slept");
+/// assert_eq!(slack_ns(10_000_000, 100, 2_000_000, 100_000), 2_000_000);
+/// assert_eq!(slack_ns(10_000_000, 100, 2_000_000, 900_000), 3_600_000, "it runs for longer");
+/// assert_eq!(slack_ns(10_000_000, 400, 2_000_000, 100_000), 500_000, "four times the weight");
 /// ```
 #[must_use]
-pub fn slack_ns(bound_ns: u64, weight: u32, lag_ns: i64, turn_ns: u64) -> i64 {
-    workahead_itas_slack(bound_ns, weight, lag_ns, turn_ns)
-}
-
-/// The bonus for which no thread waits longer than `bound_ns` until `others` in the queue have
-/// caught up with it, and got as far ahead as it was: half of the bound, divided among them.
-#[must_use]
-pub fn bonus_within(bonus_ns: u64, bound_ns: u64, others: u32) -> u64 {
-    workahead_itas_bonus_within(bonus_ns, bound_ns, others)
+pub fn slack_ns(bound_ns: u64, weight: u32, credit_ns: u64, turn_ns: u64) -> i64 {
+    workahead_itas_slack(bound_ns, weight, credit_ns, turn_ns)
 }
 
 pub(crate) fn see(view: &mut View, thread: &RawThread, reach: u64) -> u32 {

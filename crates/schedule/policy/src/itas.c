@@ -22,14 +22,9 @@ int workahead_itas_beats(itas_u64 candidate, itas_u64 rival, itas_u64 bonus)
 	return itas_beats(candidate, rival, bonus);
 }
 
-itas_s64 workahead_itas_slack(itas_u64 bound, itas_u32 weight, itas_s64 lag, itas_u64 turn)
+itas_s64 workahead_itas_slack(itas_u64 bound, itas_u32 weight, itas_u64 credit, itas_u64 turn)
 {
-	return itas_slack(bound, weight, lag, turn);
-}
-
-itas_u64 workahead_itas_bonus_within(itas_u64 bonus, itas_u64 bound, itas_u32 others)
-{
-	return itas_bonus_within(bonus, bound, others);
+	return itas_slack(bound, weight, credit, turn);
 }
 
 itas_u32 workahead_itas_see(struct itas_view *view, const struct itas_thread *thread,

@@ -45,9 +45,10 @@
 //!           6 ms     2 ms            2 ms     and it runs no longer than that
 //! ```
 //!
-//! A thread that wakes up has a slack by its weight, its sleep and the time for which it will run
-//! ([`slack_ns`]), so that one bound holds for all, and those who wake up for little wait little. A
-//! thread ahead of its share waits until the others have caught up, which [`bonus_within`] bounds.
+//! A thread that wakes up has slack: what sleeping has earned it in the queue, or more if it runs
+//! for long, by its weight ([`slack_ns`]). Only being passed over uses it up: what a thread waits
+//! by its turn in the fair order is not for others' sake. A thread ahead of its share waits until
+//! the others have caught up: a bonus of no more than the bound limits that.
 //!
 //! With the corrected reading every choice but an aggregation resets the count of the group that
 //! ran, so one number per core is enough where the paper keeps one per address space and core.
@@ -63,7 +64,7 @@ mod oracle;
 mod tests;
 
 pub use choice::{Choice, Count, GroupRole, Pick, Publish};
-pub use ffi::{beats, before, bonus_of_slice, bonus_within, slack_ns};
+pub use ffi::{beats, before, bonus_of_slice, slack_ns};
 pub use scan::{Core, Group, Scan, ScanResult, Seen, Thread, Wait, choose};
 pub use tuner::{Outcome, Tuner};
 

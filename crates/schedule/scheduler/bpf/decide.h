@@ -63,8 +63,8 @@ __noinline int policy_see(struct cpu *cpu __arg_nonnull, struct settings *set __
 
 	describe(cpu, set, p, task);
 	cpu->shown.vruntime = p->scx.dsq_vtime;
-	if (task && task->due && set->max_delay_ns)
-		cpu->shown.slack = task->due - now;
+	if (task && task->hurried && set->max_delay_ns)
+		cpu->shown.slack = task->slack - (cpu->passed - task->passed_at);
 	seen = itas_see(&cpu->view, &cpu->shown, itas_reach(&cpu->by));
 	if (seen & ITAS_HEAD && !cpu->longest)
 		cpu->head = p->pid;
@@ -193,13 +193,11 @@ static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *se
 		cpu->view.shared = *(volatile u64 *)&from->group;
 		cpu->by.companion_bonus = *(volatile u64 *)&from->bonus;
 	}
-	if (set->max_delay_ns) {
-		s32 others = scx_bpf_dsq_nr_queued(me);
-
-		cpu->by.bonus = itas_bonus_within(cpu->by.bonus, set->max_delay_ns, others);
-		cpu->by.companion_bonus =
-			itas_bonus_within(cpu->by.companion_bonus, set->max_delay_ns, others);
-	}
+	/* Who runs ahead of its share waits for the others to catch up. */
+	if (set->max_delay_ns && cpu->by.bonus > set->max_delay_ns)
+		cpu->by.bonus = set->max_delay_ns;
+	if (set->max_delay_ns && cpu->by.companion_bonus > set->max_delay_ns)
+		cpu->by.companion_bonus = set->max_delay_ns;
 }
 
 /* What follows from a decision: the count, and what a master publishes. */
@@ -236,6 +234,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 	pid = policy_choose(cpu);
 	if (cpu->choice.turn < slice)
 		slice = cpu->choice.turn;
+	cpu->passes = cpu->choice.pick == ITAS_MEMBER || cpu->choice.pick == ITAS_COMPANION;
 	if (cpu->choice.pick != ITAS_NOBODY) {
 		note_choice(stats, cpu, set->limit);
 		advance(cpu, cpu->view.head);
@@ -244,6 +243,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 			stats->lost += !done;
 		} else if (prev) {
 			prev->scx.slice = slice;
+			cpu->passing = cpu->passes;
 			stats->kept++;
 			done = true;
 		}

@@ -42,21 +42,9 @@ static __always_inline bool preempts(struct task *task, struct cpu *cpu, struct 
 
 	if (!weight || !far)
 		return false;
-	/* Who runs by the group's turn holds up nobody for longer than its slack. */
-	if (task->due && (s64)(task->due - now) < (s64)far)
-		far = task->due - now;
 	if ((s64)(now - cpu->started) > 0)
 		runs += virtual_time(now - cpu->started, weight);
 	return itas_before(task->vruntime + far, runs);
-}
-
-/* Until when a thread may be passed over that enters a queue. */
-static __always_inline u64 due(struct task_struct *p, struct task *task, struct cpu *cpu,
-			       struct settings *set, u64 now)
-{
-	u64 turn = task->turn < set->slice_ns ? task->turn : set->slice_ns;
-
-	return now + itas_slack(set->max_delay_ns, p->scx.weight, cpu->least - task->vruntime, turn);
 }
 
 void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
@@ -66,7 +54,7 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 me = scx_bpf_task_cpu(p);
 	struct cpu *cpu = cpu_of(me);
 	struct stats *stats;
-	u64 now = clock(), until;
+	u64 now = clock(), until, turn;
 
 	if (set && set->fault == WIRE_STALL)
 		return;
@@ -88,9 +76,12 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 		insert_at(p, PARKED, set->slice_ns, until, enq_flags);
 		return;
 	}
-	task->due = 0;
-	if ((enq_flags & SCX_ENQ_WAKEUP) && set->max_delay_ns)
-		task->due = due(p, task, cpu, set, now);
+	task->hurried = (enq_flags & SCX_ENQ_WAKEUP) && set->max_delay_ns;
+	if (task->hurried) {
+		turn = task->turn < set->slice_ns ? task->turn : set->slice_ns;
+		task->slack = itas_slack(set->max_delay_ns, p->scx.weight, set->slice_ns / 2, turn);
+		task->passed_at = cpu->passed;
+	}
 	/* Sleeping earns half a slice at most, as CFS's gentle fair sleepers. */
 	if (itas_before(task->vruntime, cpu->least - set->slice_ns / 2))
 		task->vruntime = cpu->least - set->slice_ns / 2;
@@ -149,6 +140,8 @@ void OPERATION(workahead_running, struct task_struct *p)
 	cpu->started = now;
 	cpu->vruntime = task->vruntime;
 	cpu->weight = effective_weight(cpu, p);
+	cpu->passing = cpu->passes;
+	cpu->passes = 0;
 	task->queued_at = 0;
 	task->began_at = now;
 	group = group_of(p, set);

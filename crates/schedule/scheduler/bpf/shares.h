@@ -256,6 +256,8 @@ static __always_inline void charge(struct task_struct *p, struct task *task, str
 
 	if ((s64)ran > 0) {
 		task->vruntime += virtual_time(ran, cpu->weight);
+		if (cpu->passing)
+			cpu->passed += ran;
 		if (cpu->limited)
 			use(p, ran, now);
 	}

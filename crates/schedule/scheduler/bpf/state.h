@@ -3,7 +3,8 @@
  * What is remembered: of each task its vruntime, of each CPU the group it ran last.
  *
  * A queue's vruntimes mean something against the least of that queue only, as in CFS: a task keeps
- * the CPU they belong to (`home`) and is moved along when it changes queues.
+ * the CPU they belong to (`home`) and is moved along when it changes queues. So is the time for which
+ * it was passed over.
  */
 #ifndef WORKAHEAD_STATE_H
 #define WORKAHEAD_STATE_H
@@ -17,7 +18,8 @@
 struct task {
 	u64 vruntime;
 	u64 queued_at; /* ns; 0 when not in a queue */
-	u64 due;       /* ns; until when aggregation may pass it over, 0 when as far as the bonus goes */
+	u64 slack;     /* ns for which others may pass it over, where `hurried` */
+	u64 passed_at; /* its queue's `passed` when it woke up */
 	u64 turn;      /* ns; how long it runs, a mean of its last turns */
 	u64 began_at;  /* ns; its turn */
 	u64 busy_in;   /* control group in which it is counted as runnable, 0 for none */
@@ -26,7 +28,7 @@ struct task {
 	u64 ready_at; /* ns; since when it waits to run, 0 when it doesn't */
 	u64 woken_at; /* ns; 0 when it didn't wake up or has run since */
 	s32 home;      /* CPU that the vruntime belongs to, NOWHERE before the first */
-	u32 reserved;
+	u32 hurried;   /* it woke up, and is passed over no further than its slack goes */
 };
 
 struct cpu {
@@ -36,6 +38,7 @@ struct cpu {
 	u64 started;  /* ns; until when the running thread is charged */
 	u64 vruntime; /* of the running thread, at `started` */
 	u64 weight;   /* of the running thread in the tree of control groups, 0 when none of ours runs */
+	u64 passed;   /* ns; how long threads ran here before others of the queue, all together */
 	u64 balanced_at;
 	u64 served_at;	/* ns; when it decided last */
 	u64 oldest;	 /* ns; nobody has been in its queue for longer */
@@ -43,6 +46,7 @@ struct cpu {
 	u32 taken; /* by a higher scheduling class */
 	u32 limited; /* a control group of the running thread has a quota */
 	u32 relief;  /* this decision looks at all of the queue */
+	u32 passing, passes; /* the running thread was chosen before others, and the next one is */
 	/* One decision's notes. Here and not on the stack, so that the verifier doesn't follow every
 	 * value that they can have around the loop. */
 	struct itas_view view;
@@ -201,10 +205,13 @@ static __always_inline void settle(struct task *task, s32 cpu, struct cpu *here,
 	if (task->home == cpu)
 		return;
 	there = task->home == NOWHERE ? NULL : cpu_of(task->home);
-	if (there)
+	if (there) {
 		task->vruntime += here->least - there->least;
-	else
+		task->passed_at += here->passed - there->passed;
+	} else {
 		task->vruntime = here->least + slice_ns;
+		task->passed_at = here->passed;
+	}
 	task->home = cpu;
 }
 

@@ -10,11 +10,11 @@
 //!   Observer::attach ─► the same counts of switches while the kernel's own scheduler goes on
 //! ```
 //!
-//! **How long a task waits.** Aggregation delays a thread that wakes up by at most
-//! [`Settings::max_delay_ns`], and by at most four times as long as it then runs: that is its slack
-//! (`slack_ns` of the policy), and a turn that would take more is not given (`Scan::see_within`,
-//! `see_current_within`). A turn ends at a tick, and so may last one longer. `bonus_within` bounds
-//! what a thread pays for having run ahead.
+//! **How long a task waits.** Aggregation passes over a thread that wakes up for at most
+//! [`Settings::max_delay_ns`], and for no longer than half a slice or four times as long as it then
+//! runs: that is its slack (`slack_ns` of the policy), and a turn that would take more is not given
+//! (`Scan::see_within`, `see_current_within`). A turn ends at a tick, and so may last one longer. A
+//! bonus is at most the bound.
 //!
 //! Fair queueing alone lets a thread wait until all others have caught up with it. A task that
 //! has waited longer than [`Settings::patience_ns`] goes first, the longest wait before others:

@@ -65,7 +65,7 @@ impl Default for Settings {
             limit: 100,
             key: Key::AddressSpace,
             slice_ns: 4_000_000,
-            max_delay_ns: Some(20_000_000),
+            max_delay_ns: Some(10_000_000),
             patience_ns: 1_000_000_000,
             preempt_ns: 1_000_000,
             balance_ns: 4_000_000,

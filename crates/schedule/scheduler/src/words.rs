@@ -19,7 +19,7 @@ pub const WORDS: &str = "\
   roles=machine|cache|core|alone|0,1/2,3
                            CPUs that follow a master: all CPUs the first, per last-level cache, per
                            core, none, or groups of CPUs, the master first
-  max-delay=20ms|off       the most by which aggregation delays a thread that wakes up; without a
+  max-delay=10ms|off       the most by which aggregation delays a thread that wakes up; without a
                            unit milliseconds; off is the paper's pure bonus
   slice=4ms patience=1s    a time slice; a task that waits for longer goes first
   preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
@@ -135,7 +135,7 @@ fn max_delay(word: &str, value: &str) -> Result<Option<u64>, Error> {
         Some(ms) => Ok(ms),
         None => time(word, value),
     };
-    ns.map(Some).map_err(|_| wrong(word, "write 20ms, or off for the paper's pure bonus"))
+    ns.map(Some).map_err(|_| wrong(word, "write 10ms, or off for the paper's pure bonus"))
 }
 
 fn key(word: &str, value: &str) -> Result<Key, Error> {
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(bound("max-delay=10ms"), Ok(Some(10_000_000)));
         assert_eq!(bound("max-delay=0"), Ok(Some(0)));
         assert_eq!(bound("max-delay=off"), Ok(None));
-        assert!(bound("max-delay=soon").unwrap_err().contains("20ms, or off"));
+        assert!(bound("max-delay=soon").unwrap_err().contains("10ms, or off"));
         assert!(bound("max-delay=9s").unwrap_err().contains("out of range"));
     }
 }
