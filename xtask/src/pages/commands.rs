@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
@@ -40,25 +42,16 @@ const PRINT_ONLY: [&str; 8] = [
 /// depth.
 pub(super) fn run(tree: &Tree, program: &Program, only: &str, depth: Depth) -> Result<Counts> {
     let mut runner = Runner { program, known: BTreeSet::new(), lacking: BTreeMap::new() };
-    let (mut counts, mut left_out) = (Counts::default(), Vec::new());
+    let (mut pages, mut left_out) = (Vec::new(), Vec::new());
     for file in tree.files.iter().filter(|file| is_page(&file.path) && file.path.contains(only)) {
         let shown = blocks::of_page(&file.text, depth).with_context(|| file.path.clone())?;
         let (run, not) = runner.sort(shown);
         left_out.extend(not.into_iter().map(|(line, why)| format!("{}:{line}: {why}", file.path)));
-        let seen = run.iter().filter(|shown| shown.seen).count() as u64;
-        if seen == 0 {
-            continue;
+        if run.iter().any(|shown| shown.seen) {
+            pages.push((file.path.as_str(), run));
         }
-        let start = Instant::now();
-        match runner.page(&file.path, &run)? {
-            None => counts.passed += seen,
-            Some(says) => {
-                println!("{says}");
-                counts.failed += 1;
-            }
-        }
-        println!("  {:<34} {seen:>3} commands {:>6.1} s", file.path, seconds(start.elapsed()));
     }
+    let mut counts = runner.pages(&pages)?;
     // Stays where a page's folder does.
     let _ = std::fs::remove_dir(folders());
     counts.skipped = left_out.len() as u64;
@@ -71,10 +64,6 @@ pub(super) fn run(tree: &Tree, program: &Program, only: &str, depth: Depth) -> R
 
 fn is_page(path: &str) -> bool {
     path == "README.md" || (path.starts_with("docs/") && path.ends_with(".md"))
-}
-
-fn seconds(took: Duration) -> f64 {
-    took.as_secs_f64()
 }
 
 struct Runner<'a> {
@@ -110,8 +99,40 @@ impl Runner<'_> {
         known.or_insert_with(|| self.program.lacks(subcommand)).clone()
     }
 
+    /// Runs pages, two at a time: some wait for a server or a clock. Servers of one have other data
+    /// than those of the other.
+    fn pages(&self, pages: &[(&str, Vec<Shown>)]) -> Result<Counts> {
+        let (next, counts) = (Mutex::new(pages.iter()), Mutex::new(Counts::default()));
+        let work = |worker: usize| -> Result<()> {
+            let data = servers_data(worker);
+            loop {
+                let taken = next.lock().expect("nobody panics with it").next();
+                let Some((page, shown)) = taken else { return Ok(()) };
+                let seen = shown.iter().filter(|shown| shown.seen).count() as u64;
+                let start = Instant::now();
+                let failure = self.page(page, shown, &data)?;
+                let took_s = start.elapsed().as_secs_f64();
+                let mut counts = counts.lock().expect("nobody panics with it");
+                match failure {
+                    None => counts.passed += seen,
+                    Some(says) => {
+                        println!("{says}");
+                        counts.failed += 1;
+                    }
+                }
+                println!("  {page:<34} {seen:>3} commands {took_s:>6.1} s");
+            }
+        };
+        let done = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| work(1));
+            work(0).and(beside.join().expect("a page's failure is a result"))
+        });
+        done?;
+        Ok(counts.into_inner().expect("nobody panics with it"))
+    }
+
     /// Runs a page; what went wrong, if anything did. The folder stays then.
-    fn page(&self, page: &str, shown: &[Shown]) -> Result<Option<String>> {
+    fn page(&self, page: &str, shown: &[Shown], data: &Path) -> Result<Option<String>> {
         let folder = folder_of(page)?;
         let (script, log) = (folder.with_extension("sh"), folder.with_extension("log"));
         std::fs::write(&script, self.script(&folder, shown))?;
@@ -119,6 +140,7 @@ impl Runner<'_> {
         let status = Command::new("timeout")
             .args(["--kill-after=10", &LIMIT_S.to_string(), "bash"])
             .arg(&script)
+            .env("WORKAHEAD_DATA_DIR", data)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
@@ -166,6 +188,12 @@ fn folder_of(page: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Where private servers of a worker's pages keep their data, as long as the user's own.
+fn servers_data(worker: usize) -> PathBuf {
+    let user = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());
+    PathBuf::from(format!("/var/tmp/workahead-pages-{user}-{worker}"))
+}
+
 /// Where the folders of this run's pages are.
 fn folders() -> PathBuf {
     std::env::temp_dir().join(format!("workahead-pages-{}", std::process::id()))
@@ -202,7 +230,8 @@ mod tests {
     fn ran(name: &str, page: &str) -> Option<String> {
         let program = Program::of_test();
         let runner = Runner { program: &program, known: BTreeSet::new(), lacking: BTreeMap::new() };
-        runner.page(name, &blocks::of_page(page, Depth::All).unwrap()).unwrap()
+        let shown = blocks::of_page(page, Depth::All).unwrap();
+        runner.page(name, &shown, &servers_data(0)).unwrap()
     }
 
     #[test]

@@ -249,7 +249,7 @@ pub(crate) fn setup(spec: &Spec, data: &DataArguments) -> Setup<anyhow::Error> {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct DataArguments {
     /// Where private servers keep their data between runs [default: /var/tmp/workahead-UID]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", env = "WORKAHEAD_DATA_DIR", hide_env_values = true)]
     data_dir: Option<PathBuf>,
 }
 
