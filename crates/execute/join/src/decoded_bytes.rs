@@ -109,8 +109,8 @@ fn decoded_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
 fn widest_decoded(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Dictionary(..) => widest_decoded(array.as_any_dictionary().values()),
-        DataType::RunEndEncoded(..) => widest_nested(array, decoded_bytes),
-        nested if nested.is_nested() => widest_nested(array, decoded_bytes),
+        DataType::RunEndEncoded(..) => widest_nested(array, decoded_bytes, widest_decoded),
+        nested if nested.is_nested() => widest_nested(array, decoded_bytes, widest_decoded),
         _ => widest_row(array),
     }
 }

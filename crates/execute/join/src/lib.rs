@@ -101,7 +101,7 @@ pub use metrics::{ProbeMetrics, TouchedLines};
 pub use outputs::Outputs;
 pub use plan::{BuildStatistics, Plan};
 pub use prober::Prober;
-pub use row_bytes::run_bytes;
+pub use row_bytes::{fixed_bytes, run_bytes};
 pub use side::Side;
 pub use spec::JoinSpec;
 pub use spill::{SpillDirectory, SpillError, SpillMetrics};

@@ -84,7 +84,7 @@ impl Execution<'_> {
         let metadata = RowGroupMetadata {
             bytes: 0,
             bytes_max: self.budget.limit().map_or(usize::MAX, |limit| limit / METADATA_SHARE),
-            group_bytes: leaves * CHUNK_BYTES,
+            group_bytes: leaves.saturating_sub(COLUMNS_USUAL) * CHUNK_BYTES,
         };
         let create = |path| {
             Output::create(path, Format::of(path, self.out_format), schema.clone(), metadata)

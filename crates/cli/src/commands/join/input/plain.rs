@@ -5,7 +5,7 @@
 //! | list views | lists |
 //! | runs | their values |
 //! | dense unions | sparse unions |
-//! | dictionaries, but of texts and binaries | their values |
+//! | dictionaries, but of texts and binaries of any length | their values |
 //!
 //! A few megabytes of values that rows share may stand for any number of them. So they are counted
 //! before any is made: each value once, and how often rows have it.
@@ -25,7 +25,7 @@ use arrow_schema::{
     ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, UnionFields, UnionMode,
 };
 use arrow_select::take::take;
-use workahead_join::run_bytes;
+use workahead_join::{fixed_bytes, run_bytes};
 
 use super::fields::{ITEM_BYTES, shown};
 use super::refusal::too_much;
@@ -84,7 +84,10 @@ fn is_plain(data_type: &DataType) -> bool {
         | DataType::LargeListView(_)
         | DataType::Union(_, UnionMode::Dense) => false,
         // Parquet's readers refuse a file with other dictionaries.
-        DataType::Dictionary(_, value) => value.is_string() || value.is_binary(),
+        DataType::Dictionary(_, value) => match value.as_ref() {
+            DataType::FixedSizeBinary(_) => false,
+            value => value.is_string() || value.is_binary(),
+        },
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
@@ -184,11 +187,18 @@ fn full_bytes(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
     if rows > ITEMS_MAX {
         return rows.saturating_mul(ITEM_BYTES);
     }
-    let head = |bytes: usize| rows * bytes;
+    let head = |bytes: usize| rows.saturating_mul(bytes);
     let (head, below) = match array.data_type() {
-        plain if is_plain(plain) => {
-            (0, sum((0..array.len()).map(|row| (times.of(row), bytes_of(array, row)))))
+        DataType::Struct(_) => {
+            // Child by child: looking at all of them for each row takes as often.
+            let columns = array.as_struct().columns().iter();
+            let bytes = columns.map(|column| full_bytes(column, times, most));
+            (0, bytes.fold(0, usize::saturating_add))
         }
+        plain if is_plain(plain) => match fixed_bytes(plain) {
+            Some(bytes) => (head(bytes), 0),
+            None => (0, sum((0..array.len()).map(|row| (times.of(row), bytes_of(array, row))))),
+        },
         DataType::RunEndEncoded(ends, _) => (
             head(ITEM_BYTES),
             match ends.data_type() {
@@ -216,11 +226,6 @@ fn full_bytes(array: &ArrayRef, times: Times<'_>, most: usize) -> usize {
             let of_row = |row| row * items..(row + 1) * items;
             (0, of_items(list.values(), array.len(), of_row, times, most))
         }
-        DataType::Struct(_) => {
-            let columns = array.as_struct().columns().iter();
-            let bytes = columns.map(|column| full_bytes(column, times, most));
-            (0, bytes.fold(0, usize::saturating_add))
-        }
         _ => (head(ITEM_BYTES), of_union(array.as_union(), times, most)),
     };
     below.saturating_add(head)
@@ -243,6 +248,9 @@ fn of_places(
     all: usize,
     most: usize,
 ) -> usize {
+    if let Some(bytes) = fixed_bytes(values.data_type()) {
+        return all.saturating_mul(bytes);
+    }
     let null = bytes_of(&new_null_array(values.data_type(), 1), 0);
     let exact = rows.try_fold(0_usize, |sum, (times, place)| {
         let bytes = place.map_or(null, |place| bytes_of(values, place));

@@ -193,6 +193,17 @@ fn what_a_batch_takes_is_said_exactly() {
 }
 
 #[test]
+fn columns_without_bytes_are_counted_at_once() {
+    const ROWS: usize = 4_000_000;
+    let column = |of: ArrayRef| (field(&of), of);
+    let nulls: ArrayRef = Arc::new(NullArray::new(ROWS));
+    let shared = runs(&(Arc::new(Int8Array::from(vec![7])) as _), &[ROWS as i32]);
+    let columns = [vec![column(nulls); 2_000], vec![column(shared)]].concat();
+    let structs: ArrayRef = Arc::new(StructArray::from(columns));
+    assert_eq!(full_bytes(&structs, Times::Once, usize::MAX), ROWS * (ITEM_BYTES + 1));
+}
+
+#[test]
 fn rows_that_fit_no_memory_are_counted_in_no_time() {
     // Lists of lists of lists, each of which has all: 10¹⁸ numbers, and 10²⁴.
     const ROWS: usize = 100_000;
