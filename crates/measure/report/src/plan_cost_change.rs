@@ -10,14 +10,16 @@ use workahead_study::plans::{Row, Side, diff};
 
 use crate::figures::steps;
 use crate::number;
-use crate::plans::{Line, Pair, line};
+use crate::plans::{Line, Pair, line, shown};
 use crate::view::View;
 
 /// A pair of plans for every group of cells in the class of super-scaling.
 pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
     let Some(axis) = steps::degrees(view) else { return Vec::new() };
     let found = classes::scaling_curves(view.results, axis);
-    let mut pairs: Vec<Pair> = found.iter().filter_map(|one| pair(view, one)).collect();
+    let cheaper = found.iter().filter(|one| one.scaling.class == Class::SuperScaling);
+    let all = cheaper.clone().count();
+    let mut pairs = shown(cheaper.filter_map(|one| pair(view, one)), all);
     pairs.iter_mut().take(1).for_each(|first| first.open = true);
     pairs
 }
@@ -26,8 +28,7 @@ fn pair(view: &View<'_>, one: &ScalingCurve) -> Option<Pair> {
     let scaling = &one.scaling;
     let is_cheaper = |step: &&Step| step.is_above_ideal || step.cpu_falls;
     let step = scaling.steps.iter().find(is_cheaper);
-    let step = step.filter(|_| scaling.class == Class::SuperScaling)?;
-    let at = scaling.steps.iter().position(|other| other == step)?;
+    let at = scaling.steps.iter().position(|other| Some(other) == step)?;
     let (before, after) = (one.cells[at], one.cells[at + 1]);
     let (left, right) = (view.results.timed_plan_of(before)?, view.results.timed_plan_of(after)?);
     let rows = diff(&left, &right);
@@ -40,7 +41,7 @@ fn pair(view: &View<'_>, one: &ScalingCurve) -> Option<Pair> {
         right: place(after),
         changes: lines.iter().filter(|line| line.class != "same").count(),
         lines,
-        says: sentence(&rows, step),
+        says: sentence(&rows, &scaling.steps[at]),
         open: false,
     })
 }

@@ -130,25 +130,29 @@ fn gathered(compared: Vec<Compared<'_>>) -> Vec<Pair> {
             }
         }
     }
-    let (mut pairs, mut bytes) = (Vec::new(), 0);
-    for (first, places) in &seen {
-        if pairs.len() == PAIRS_MAX || bytes > BYTES_MAX {
-            pairs.push(left_out(seen.len() - pairs.len()));
-            break;
-        }
-        let pair = pair(first, places);
+    shown(seen.iter().map(|(first, places)| pair(first, places)), seen.len())
+}
+
+/// The first of some pairs, and how many more there are.
+pub(crate) fn shown(mut pairs: impl Iterator<Item = Pair>, all: usize) -> Vec<Pair> {
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    while shown.len() < PAIRS_MAX && bytes <= BYTES_MAX {
+        let Some(pair) = pairs.next() else { return shown };
         let lines = pair.lines.iter();
         bytes += lines.map(|line| line.left.words.len() + line.right.words.len()).sum::<usize>();
-        pairs.push(pair);
+        shown.push(pair);
     }
-    pairs
+    if shown.len() < all {
+        shown.push(left_out(all - shown.len()));
+    }
+    shown
 }
 
 /// In the place of others.
 fn left_out(count: usize) -> Pair {
     Pair {
         label: "not shown",
-        cells: words::counted(count, "other pair of plans"),
+        cells: format!("{} of plans", words::counted(count, "other pair")),
         left: String::new(),
         right: String::new(),
         lines: Vec::new(),
@@ -206,5 +210,27 @@ fn words_of(side: &Side) -> Operator {
         words,
         spent: spent
             .map(|spent| [Some(spent), rows].into_iter().flatten().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_beyond_the_most_are_counted() {
+        let pair = |bytes: usize| {
+            let left = Operator { words: "x".repeat(bytes), spent: None };
+            let line = Line { left, right: Operator::default(), class: "gone" };
+            Pair { label: "plan changed", lines: vec![line], ..left_out(0) }
+        };
+        let of = |bytes: usize, count: usize| shown((0..count).map(|_| pair(bytes)), count);
+        assert_eq!(of(9, PAIRS_MAX).len(), PAIRS_MAX);
+        let many = of(9, PAIRS_MAX + 10);
+        assert_eq!(many.len(), PAIRS_MAX + 1);
+        assert_eq!(many[PAIRS_MAX].cells, "10 other pairs of plans");
+        let large = of(BYTES_MAX, 9);
+        assert_eq!(large.len(), 3);
+        assert_eq!(large[2].cells, "7 other pairs of plans");
     }
 }

@@ -60,7 +60,7 @@ impl PlaceIndex {
 }
 
 /// Equal keys have equal hashes.
-fn hash(state: &RandomState, (settings, start): Key<'_>) -> u64 {
+pub(crate) fn hash(state: &RandomState, (settings, start): Key<'_>) -> u64 {
     // Equal numbers may differ in their bits: 0 and -0.
     let of = |value: &Setting| match value {
         Setting::Switch(switch) => state.hash_one(switch),

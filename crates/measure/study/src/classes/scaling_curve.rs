@@ -1,9 +1,13 @@
 //! The classes of all queries of a result along one of its axes.
 
+use std::collections::HashMap;
+use std::hash::RandomState;
+
 use serde::Serialize;
 
 use super::{Point, Scaling};
 use crate::cell::Cell;
+use crate::cell_index::hash;
 use crate::plans::PlanText;
 use crate::results::Results;
 use crate::setting::{Setting, Settings};
@@ -23,6 +27,7 @@ pub struct ScalingCurve {
 /// samples are left out, and groups of which less than two are left.
 pub fn scaling_curves(results: &Results, axis: &str) -> Vec<ScalingCurve> {
     let mut groups: Vec<(Settings, Vec<(u32, &Cell)>)> = Vec::new();
+    let (state, mut by_hash) = (RandomState::new(), HashMap::<u64, Vec<usize>>::new());
     for cell in &results.plan.cells {
         let mut place = cell.place.clone();
         let degree = place.remove(axis).as_ref().and_then(Setting::as_integer);
@@ -30,9 +35,13 @@ pub fn scaling_curves(results: &Results, axis: &str) -> Vec<ScalingCurve> {
         if degree == 0 || results.values(cell.index, "wall_s").is_empty() {
             continue;
         }
-        match groups.iter_mut().find(|(of, _)| *of == place) {
-            Some((_, cells)) => cells.push((degree, cell)),
-            None => groups.push((place, vec![(degree, cell)])),
+        let positions = by_hash.entry(hash(&state, (&place, None))).or_default();
+        match positions.iter().find(|position| groups[**position].0 == place) {
+            Some(position) => groups[*position].1.push((degree, cell)),
+            None => {
+                positions.push(groups.len());
+                groups.push((place, vec![(degree, cell)]));
+            }
         }
     }
     let axes: Vec<String> = results.plan.axes.iter().filter(|one| *one != axis).cloned().collect();

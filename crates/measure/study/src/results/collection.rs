@@ -46,16 +46,14 @@ impl Results {
     /// One profile for each clock that a cell was sampled by, in their first order: time, then
     /// misses if the study collects them.
     pub fn profiles(&self, cell: usize) -> Vec<Profile> {
-        let mut by_clock: Vec<Profile> = Vec::new();
+        let mut by_clock: Vec<Vec<Profile>> = Vec::new();
         for one in self.collections(cell).filter_map(|collection| collection.profile.as_ref()) {
-            let known = by_clock.iter_mut().find(|all| all.clock == one.clock);
-            match known.map(|all| (all.merge(one), all)) {
-                Some((Some(both), all)) => *all = both,
-                Some((None, _)) => {}
-                None => by_clock.push(one.clone()),
+            match by_clock.iter_mut().find(|known| known[0].clock == one.clock) {
+                Some(known) => known.push(one.clone()),
+                None => by_clock.push(vec![one.clone()]),
             }
         }
-        by_clock
+        by_clock.into_iter().filter_map(merged).collect()
     }
 
     /// The first profile of a cell that has stacks, unmerged, for its flame graph.
@@ -96,6 +94,19 @@ impl Results {
         }
         reasons
     }
+}
+
+/// Profiles of one clock as one, two by two: one after the other, what is merged would be copied
+/// for each of them.
+fn merged(mut profiles: Vec<Profile>) -> Option<Profile> {
+    while profiles.len() > 1 {
+        let pairs = profiles.chunks(2).map(|pair| match pair {
+            [one, other] => one.merge(other).unwrap_or_else(|| one.clone()),
+            alone => alone[0].clone(),
+        });
+        profiles = pairs.collect();
+    }
+    profiles.pop()
 }
 
 /// Two streams as if counted in one run.
