@@ -114,6 +114,13 @@ fn around(of: &ArrayRef) -> Vec<ArrayRef> {
     ]
 }
 
+/// Columns of every type, and of every layout around each.
+fn columns() -> impl Iterator<Item = ArrayRef> {
+    let flat = flat();
+    let nested: Vec<ArrayRef> = flat.iter().flat_map(around).collect();
+    flat.into_iter().chain(nested)
+}
+
 /// A column `w` beside as many ids, of which the other file has all.
 fn with_ids(column: ArrayRef) -> RecordBatch {
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![0, 7, 14, 21]));
@@ -123,10 +130,8 @@ fn with_ids(column: ArrayRef) -> RecordBatch {
 #[test]
 fn columns_of_every_type_are_written_or_refused() {
     let place = place();
-    let flat = flat();
-    let nested: Vec<ArrayRef> = flat.iter().flat_map(around).collect();
     let mut written = 0;
-    for column in flat.into_iter().chain(nested) {
+    for column in columns() {
         let what = column.data_type().to_string();
         let nulls = new_null_array(column.data_type(), ROWS);
         for (name, column) in [("values.arrows", column), ("nulls.arrows", nulls)] {
@@ -147,10 +152,8 @@ fn columns_of_every_type_are_written_or_refused() {
 #[test]
 fn keys_of_every_type_find_themselves_or_are_refused() {
     let place = place();
-    let flat = flat();
-    let nested: Vec<ArrayRef> = flat.iter().flat_map(around).collect();
     let mut joined = 0;
-    for column in flat.into_iter().chain(nested) {
+    for column in columns() {
         let what = column.data_type().to_string();
         arrow_stream(&place.path("keys.arrows"), &with_ids(column), None);
         let files = ["--left", "keys.arrows", "--right", "keys.arrows", "--on", "w"];

@@ -103,12 +103,7 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     let axes = Axes::of(view, chart)?;
     let shown = |cell: &&Cell| cell.has(&chart.only) && axes.takes_sweeps_of(cell, view);
     let cells: Vec<&Cell> = view.cells().iter().filter(shown).collect();
-    let not_drawn = |why: String| Figure {
-        title: heading(view, chart, &axes),
-        keys: Vec::new(),
-        panels: Vec::new(),
-        caption: format!("Not drawn: {why}."),
-    };
+    let not_drawn = |why: String| not_drawn(heading(view, chart, &axes), &why);
     if cells.len() > CELLS_MAX {
         return Some(not_drawn(format!("{} cells are more than {CELLS_MAX}", cells.len())));
     }
@@ -158,6 +153,12 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
         panels: panels.iter().map(draw).collect(),
         caption: caption(view, chart),
     })
+}
+
+/// In the place of a chart that would be too large.
+fn not_drawn(title: String, why: &str) -> Figure {
+    let caption = format!("Not drawn: {why}.");
+    Figure { title, keys: Vec::new(), panels: Vec::new(), caption }
 }
 
 /// The axes of a chart: along rows or along x, and the one that tells lines or groups apart.

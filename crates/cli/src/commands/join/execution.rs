@@ -86,10 +86,8 @@ impl Execution<'_> {
             bytes_max: self.budget.limit().map_or(usize::MAX, |limit| limit / METADATA_SHARE),
             group_bytes: leaves.saturating_sub(COLUMNS_USUAL) * CHUNK_BYTES,
         };
-        let create = |path| {
-            Output::create(path, Format::of(path, self.out_format), schema.clone(), metadata)
-        };
-        let output = out.map(create).transpose()?;
+        let create = |(path, format)| Output::create(path, format, schema.clone(), metadata);
+        let output = out.zip(format).map(create).transpose()?;
         let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };

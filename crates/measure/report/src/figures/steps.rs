@@ -6,7 +6,7 @@
 use workahead_study::classes::{self, ScalingCurve, Step};
 use workahead_study::method::Chart;
 
-use super::{CELLS_MAX, Draw, Figure, Panel};
+use super::{CELLS_MAX, Draw, Figure, Panel, not_drawn};
 use crate::chart::Layout;
 use crate::chart::heat::{Heat, Hues, Row, Square};
 use crate::number;
@@ -30,12 +30,7 @@ pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
         .unwrap_or_else(|| format!("From one degree to the next: {}", words::axis(axis)));
     let squares = found.len().saturating_mul(steps.len());
     if squares > CELLS_MAX {
-        return Some(Figure {
-            title,
-            keys: Vec::new(),
-            panels: Vec::new(),
-            caption: format!("Not drawn: {squares} steps are more than {CELLS_MAX}."),
-        });
+        return Some(not_drawn(title, &format!("{squares} steps are more than {CELLS_MAX}")));
     }
     let of_step = |(from, to): &(u32, u32)| format!("{from} → {to}");
     let named =

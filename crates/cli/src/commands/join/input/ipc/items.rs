@@ -70,7 +70,7 @@ fn has_no_bytes(data_type: &DataType) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use std::io::Cursor;
     use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub(super) mod tests {
     const ITEMS: usize = 300_000;
 
     /// One list of all items.
-    pub(crate) fn list(items: ArrayRef) -> ArrayRef {
+    fn list(items: ArrayRef) -> ArrayRef {
         let field = Arc::new(Field::new("item", items.data_type().clone(), true));
         let offsets = OffsetBuffer::from_lengths([items.len()]);
         Arc::new(ListArray::new(field, offsets, items, None))
