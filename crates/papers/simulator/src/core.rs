@@ -3,7 +3,8 @@
 //! ```text
 //!   begin    width uops a cycle, shared by the threads of a core, in the order of time
 //!   loads    wait for their address; overlap within the window of operations in flight
-//!   stores   wait in a buffer for their line, one after the other
+//!   stores   wait in a buffer for their line, or for a buffer that gathers its stores, one after
+//!            the other
 //!   misses   as many outstanding as the core has room for
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 mod accesses;
 mod build;
+mod combining;
 mod exposure;
 mod fetch;
 mod shared;
@@ -34,6 +36,7 @@ use crate::reservation_table::{ReservationTable, SlotReservations};
 use crate::ticks::Ticks;
 use crate::tlb::Tlb;
 
+use combining::CombiningBuffers;
 use exposure::{Commits, Exposures};
 use fetch::CodeRange;
 
@@ -71,6 +74,8 @@ struct Core {
     code_tlb: Option<Copies<Tlb>>,
     /// Outstanding line fills.
     outstanding: Copies<SlotReservations>,
+    /// Of stores, where these have buffers of their own.
+    combining: Option<Copies<CombiningBuffers>>,
     predictor: Option<Predictor>,
     streams: Option<Streams>,
 }

@@ -124,8 +124,13 @@ pub struct Core {
     pub loads: u32,
     /// Entries of the store buffer.
     pub stores: u32,
-    /// Outstanding line fills.
+    /// Outstanding line fills; of loads only, where stores are combined.
     pub outstanding: u32,
+    /// Write-combining buffers: lines that stores outside of the nearest cache are gathered in, so
+    /// that they leave the store buffer before their line is there; 0 where they wait for it, and
+    /// for a place among `outstanding`.
+    #[serde(default)]
+    pub combining: u32,
     /// Sharing of the window among threads.
     #[serde(default)]
     pub window_sharing: Sharing,
@@ -138,6 +143,9 @@ pub struct Core {
     /// Sharing of the fill buffers.
     #[serde(default)]
     pub outstanding_sharing: Sharing,
+    /// Sharing of the write-combining buffers.
+    #[serde(default)]
+    pub combining_sharing: Sharing,
     /// Whether a prefetch instruction is dropped on a TLB miss (S4.5).
     #[serde(default)]
     pub drops_hints: bool,
@@ -368,6 +376,7 @@ impl Preset {
             ("core.loads", core.loads.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
+            ("core.combining", core.combining.into(), (0.0, 256.0), "0 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
             ("core.pause", core.pause.into(), (0.0, 1e5), "0 to 100000"),
             ("memory.latency", self.memory.latency, (1.0, 1e5), "1 to 100000"),

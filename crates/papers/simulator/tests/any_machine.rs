@@ -53,12 +53,14 @@ fn machines() -> impl Strategy<Value = Preset> {
         preset.tlb.instructions_on_misses = sets;
         preset.core.loads = if sets { 3 } else { 0 };
         preset.core.pause_drains = sets;
+        preset.core.combining = if drops { 2 } else { 0 };
         if plain {
             (preset.branches, preset.prefetcher, preset.tlb.instructions) = (None, None, None);
         }
         (preset.core.window, preset.core.stores, preset.core.outstanding, preset.core.width) = core;
         let [window, stores, first, tlb] = shared;
         (preset.core.window_sharing, preset.core.stores_sharing) = (window, stores);
+        preset.core.combining_sharing = stores;
         (preset.cache[0].threads, preset.tlb.data.threads) = (first, tlb);
         preset
     })

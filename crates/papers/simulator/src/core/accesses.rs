@@ -1,5 +1,6 @@
 //! Cost of each kind of operation.
 
+use super::combining::StoreStart;
 use super::exposure::Exposure;
 use super::{Cpu, CpuContext};
 use crate::branches::BranchSite;
@@ -15,6 +16,22 @@ struct Miss {
     kind: AccessKind,
     address: u64,
     state: State,
+}
+
+/// When an access is made.
+#[derive(Clone, Copy)]
+struct Start {
+    /// Its address is known.
+    known: Ticks,
+    /// With its translation, it doesn't reach the caches before.
+    earliest: Ticks,
+}
+
+impl Start {
+    /// As soon as the address is known and translated.
+    const fn at(known: Ticks) -> Self {
+        Self { known, earliest: 0 }
+    }
 }
 
 /// What an access waits for beyond the nearest cache.
@@ -78,7 +95,7 @@ impl CpuContext<'_> {
             Dependence::Announcement => cpu.announced.last(address).unwrap_or(cpu.loaded),
         };
         let issued = cpu.now.max(known);
-        let (ready, parts) = self.reach(AccessKind::Load, address, issued);
+        let (ready, parts) = self.reach(AccessKind::Load, address, Start::at(issued));
         let Self { cpu, parameters, .. } = self;
         cpu.loaded = ready;
         cpu.retired = cpu.retired.max(ready);
@@ -97,12 +114,35 @@ impl CpuContext<'_> {
     #[inline(always)]
     pub(super) fn store(&mut self, address: u64) -> Ticks {
         self.cpu.counts.stores += 1;
-        let (ready, parts) = self.reach(AccessKind::Store, address, self.cpu.now);
-        let Self { cpu, parameters, .. } = self;
-        if parameters.stores == 0 {
-            cpu.wait_for(ready, &parts);
+        if self.core.combining.is_some() {
+            return self.combined_store(address);
+        }
+        let start = Start::at(self.cpu.now);
+        let (ready, parts) = self.reach(AccessKind::Store, address, start);
+        if self.parameters.stores == 0 {
+            self.cpu.wait_for(ready, &parts);
             return ready;
         }
+        self.make_store_room();
+        ready.max(self.cpu.stores_left()).max(self.cpu.retired)
+    }
+
+    /// A store that reaches the caches in order and once it has retired; it leaves the store buffer
+    /// when its line, or a buffer that gathers stores to its line, takes it.
+    fn combined_store(&mut self, address: u64) -> Ticks {
+        self.make_store_room();
+        // The nearest cache takes one while it is still busy with the one before.
+        let before = self.cpu.stores_left().saturating_sub(self.parameters.nearest);
+        let earliest = before.max(self.cpu.retired);
+        let start = Start { known: self.cpu.now, earliest };
+        let (ready, parts) = self.reach(AccessKind::Store, address, start);
+        ready - parts.line
+    }
+
+    /// Waits for room in a store buffer of the thread's own.
+    #[inline(always)]
+    fn make_store_room(&mut self) {
+        let Self { cpu, parameters, .. } = self;
         while cpu.store_buffer.front().is_some_and(|done| *done <= cpu.now) {
             cpu.store_buffer.pop_front();
         }
@@ -112,9 +152,6 @@ impl CpuContext<'_> {
         {
             cpu.lose(Cause::Stores, done - cpu.now);
         }
-        // Stores finish in order.
-        let before = cpu.store_buffer.back().copied().unwrap_or_default();
-        ready.max(before).max(cpu.retired)
     }
 
     /// Cost of translating an address.
@@ -130,9 +167,9 @@ impl CpuContext<'_> {
 
     /// Accesses a line through the TLB and the caches; returns when it can be used.
     #[inline(always)]
-    fn reach(&mut self, kind: AccessKind, address: u64, asked: Ticks) -> (Ticks, AccessDelay) {
+    fn reach(&mut self, kind: AccessKind, address: u64, start: Start) -> (Ticks, AccessDelay) {
         let tlb = self.translated(address);
-        let issued = asked + tlb;
+        let issued = (start.known + tlb).max(start.earliest);
         let mut parts = AccessDelay { tlb, admission: 0, line: 0, cause: Cause::Memory };
         let ready = match self.hierarchy.near(self.at, kind, address, issued) {
             Ok(ready) => ready,
@@ -175,14 +212,22 @@ impl CpuContext<'_> {
     #[inline(always)]
     fn beyond(&mut self, miss: Miss, issued: Ticks) -> (Access, Ticks) {
         let Miss { kind, address, state } = miss;
-        let places = self.core.outstanding.of(self.cpu.place.1);
+        let Self { at, cpu, core, hierarchy, parameters } = self;
+        let request = Request::of(*at, kind, address);
+        if kind == AccessKind::Store
+            && let Some(combining) = &mut core.combining
+        {
+            let start = StoreStart { address, issued, nearest: parameters.nearest };
+            let beyond = |admitted| hierarchy.beyond(request, state, admitted);
+            return combining.of(cpu.place.1).gather(start, beyond);
+        }
+        let places = core.outstanding.of(cpu.place.1);
         let admitted = match state {
             State::Invalid => places.free_from(issued),
             // The line is there, but not writable.
             _ => issued,
         };
-        let request = Request::of(self.at, kind, address);
-        let access = self.hierarchy.beyond(request, state, admitted);
+        let access = hierarchy.beyond(request, state, admitted);
         if access.depth > 0 {
             places.take(admitted, access.ready);
         }
@@ -251,6 +296,12 @@ impl CpuContext<'_> {
 }
 
 impl Cpu {
+    /// When the last store so far leaves the buffer.
+    #[inline(always)]
+    fn stores_left(&self) -> Ticks {
+        self.store_buffer.back().copied().unwrap_or_default()
+    }
+
     /// Counts operations that begin.
     #[inline(always)]
     pub(super) fn count(&mut self, uops: u32) {

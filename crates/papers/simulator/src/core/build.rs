@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::combining::CombiningBuffers;
 use super::exposure::{Commits, Exposures};
 use super::{Copies, Core, CoreParameters, Cpu, Lines, Processor};
 use crate::branches::Predictor;
@@ -100,10 +101,21 @@ impl Core {
                 threads,
                 &SlotReservations::new(lines as usize, ticks(preset.memory.latency)),
             ),
+            combining: combining(preset),
             predictor: branches.map(|all| Predictor::new(preset, all)).transpose()?,
             streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),
         })
     }
+}
+
+/// The write-combining buffers of a core; what has no store buffer waits for each store.
+fn combining(preset: &Preset) -> Option<Copies<CombiningBuffers>> {
+    let Preset { core, threads, .. } = preset;
+    let buffers = core.combining / core.combining_sharing.parts(*threads);
+    (core.combining > 0 && core.stores > 0).then(|| {
+        let one = CombiningBuffers::new(buffers.max(1) as usize, preset);
+        Copies::new(core.combining_sharing, *threads, &one)
+    })
 }
 
 impl Cpu {
