@@ -82,6 +82,8 @@ struct Unit<D> {
     cache: Cache<D>,
     latency: Ticks,
     inclusive: bool,
+    /// Whether what is modified here is so in the next cache, too: evicted, it is only dropped.
+    write_through: bool,
     /// Whether its lines are numbered by micro-operations, not by addresses: no snoop and no
     /// recall finds them.
     decoded: bool,
@@ -208,7 +210,7 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// An access that misses the nearest cache.
     pub(crate) fn beyond(&mut self, request: Request, state: State, now: Ticks) -> Access {
         let Request { cpu, kind, address, .. } = request;
-        if state != State::Invalid {
+        if state != State::Invalid && !self.is_written_elsewhere(cpu, address) {
             let ready = self.own(cpu, address, now);
             self.found[cpu].at[kind as usize][0] += 1;
             return Access { ready, depth: 0, dirty: false };
@@ -286,6 +288,16 @@ impl<D: Copy + Default> Hierarchy<D> {
         match kind {
             AccessKind::Fetch => &self.code[cpu],
             AccessKind::Load | AccessKind::Store => &self.data[cpu],
+        }
+    }
+
+    /// Whether a line of the nearest cache is written to another, which has to get it first: stores
+    /// go through the nearest.
+    fn is_written_elsewhere(&self, cpu: usize, address: u64) -> bool {
+        let [nearest, next, ..] = self.data[cpu].steps.caches;
+        self.units[nearest as usize].write_through && {
+            let next = &self.units[next as usize].cache;
+            next.peek(next.line_of(address)) == State::Invalid
         }
     }
 

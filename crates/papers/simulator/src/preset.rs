@@ -195,6 +195,10 @@ pub struct CacheLevel {
     /// Whether it holds all lines of the nearer caches.
     #[serde(default)]
     pub inclusive: bool,
+    /// Whether stores also write to the next cache, at once, and those that miss this one write
+    /// there only.
+    #[serde(default)]
+    pub write_through: bool,
     /// Whether a thread finds only lines that it brought itself, as trace lines are tagged; of
     /// instruction caches.
     #[serde(default)]
@@ -432,6 +436,8 @@ impl Preset {
             let ahead = prefetcher.ahead.into();
             self.within("prefetcher.ahead", ahead, allowed((0.0, 64.0), "0 to 64"))?;
         }
+        let of_data = self.cache.iter().filter(|level| level.holds != Contents::Instructions);
+        let nearest: Vec<&str> = of_data.map(|level| level.name.as_str()).collect();
         for level in &self.cache {
             let what = format!("cache.{}.cores", level.name);
             self.within(&what, level.cores.into(), allowed((1.0, 64.0), "1 to 64"))?;
@@ -444,6 +450,12 @@ impl Preset {
                 false => (0.0, "0 where the cache holds data"),
             };
             self.within(&uops, level.uops.into(), allowed((0.0, most_uops), range))?;
+            let through = format!("cache.{}.write-through", level.name);
+            let is_first = nearest.len() > 1 && nearest[0] == level.name;
+            let most_through = if is_first && level.holds == Contents::Data { 1.0 } else { 0.0 };
+            let range = "true for the nearest cache of data, with another behind it";
+            let value = f64::from(u8::from(level.write_through));
+            self.within(&through, value, allowed((0.0, most_through), range))?;
             let what_tagged = format!("cache.{}.tagged", level.name);
             let range = "true where the cache holds instructions only";
             self.within(&what_tagged, tagged, allowed((0.0, most), range))?;

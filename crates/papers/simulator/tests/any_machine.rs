@@ -54,6 +54,7 @@ fn machines() -> impl Strategy<Value = Preset> {
         preset.core.loads = if sets { 3 } else { 0 };
         preset.core.pause_drains = sets;
         preset.core.combining = if drops { 2 } else { 0 };
+        preset.cache[0].write_through = drops;
         if plain {
             (preset.branches, preset.prefetcher, preset.tlb.instructions) = (None, None, None);
         }

@@ -29,6 +29,7 @@ impl<D: Copy + Default> Hierarchy<D> {
                     cache: Cache::new(geometry, level.replacement),
                     latency: ticks(level.latency),
                     inclusive: level.inclusive,
+                    write_through: level.write_through,
                     decoded: level.uops > 0,
                     tags: if level.tagged { preset.threads.into() } else { 1 },
                     nearer: Vec::new(),

@@ -3,6 +3,7 @@
 use super::snoop::Request;
 use super::{AccessKind, Hierarchy, Unit};
 use crate::cache::{State, Victim};
+use crate::preset::Protocol;
 use crate::ticks::Ticks;
 
 /// A line to be inserted into a cache for a CPU.
@@ -28,7 +29,14 @@ impl<D: Copy + Default> Hierarchy<D> {
             }
             None => self.recalled(address),
         };
+        let through = kind == AccessKind::Store && self.units[caches[0] as usize].write_through;
         for (step, at) in caches[..depth].iter().enumerate().rev() {
+            if step == 0 && through {
+                // What the nearest cache doesn't have it doesn't get.
+                let cache = &mut self.units[*at as usize].cache;
+                cache.set_state(cache.line_of(address), State::Modified);
+                break;
+            }
             let address = if step == 0 { nearest } else { address };
             data = self.put(NewLine { cache: *at, cpu, address, state, data }, now);
         }
@@ -43,10 +51,11 @@ impl<D: Copy + Default> Hierarchy<D> {
         let NewLine { cache: at, cpu, address, state, data } = new;
         let unit = &mut self.units[at as usize];
         let line = unit.line_for(cpu, address);
-        let Unit { cache, inclusive, .. } = unit;
-        // A clean line that no nearer cache has to give up is just dropped.
+        let Unit { cache, inclusive, write_through, .. } = unit;
+        // A line that is clean or also elsewhere, and that no nearer cache has to give up, is just
+        // dropped.
         if let Some(victim) = cache.insert(line, state, data)
-            && (*inclusive || victim.state == State::Modified)
+            && (*inclusive || victim.state == State::Modified && !*write_through)
         {
             self.leave(at, victim, now);
         }
@@ -78,6 +87,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         if victim.state != State::Modified {
             return;
         }
+        self.own_nearer(at, address);
         let Some(next) = self.units[at as usize].next else {
             self.bus.write(now);
             self.remember(address, victim.data);
@@ -98,6 +108,28 @@ impl<D: Copy + Default> Hierarchy<D> {
             let new = NewLine { cache: next, cpu: 0, address, state, data: victim.data };
             self.put(new, now);
         }
+    }
+
+    /// A modified line leaves a cache. Where a nearer one wrote it through, that has it clean now.
+    fn own_nearer(&mut self, at: u16, address: u64) {
+        let clean = match self.protocol {
+            Protocol::Mesi => State::Exclusive,
+            Protocol::Msi => State::Shared,
+        };
+        let bytes = self.units[at as usize].cache.line_bytes();
+        let nearer = std::mem::take(&mut self.units[at as usize].nearer);
+        for nearer in &nearer {
+            let Unit { cache, write_through: true, .. } = &mut self.units[*nearer as usize] else {
+                continue;
+            };
+            let first = cache.line_of(address);
+            for line in first..first + cache.lines_of(bytes) {
+                if cache.peek(line) == State::Modified {
+                    cache.set_state(line, clean);
+                }
+            }
+        }
+        self.units[at as usize].nearer = nearer;
     }
 
     /// The contents of memory.
@@ -128,7 +160,12 @@ impl<D: Copy + Default> Hierarchy<D> {
 
     /// Sets the value that a CPU just stored at an address.
     pub fn set_value(&mut self, cpu: usize, address: u64, data: D) {
-        let cache = &mut self.units[self.data[cpu].steps[0] as usize].cache;
-        cache.set_data(cache.line_of(address), data);
+        for at in &*self.data[cpu].steps {
+            let Unit { cache, write_through, .. } = &mut self.units[*at as usize];
+            cache.set_data(cache.line_of(address), data);
+            if !*write_through {
+                return;
+            }
+        }
     }
 }

@@ -65,7 +65,8 @@ impl<D: Copy + Default> Hierarchy<D> {
                     continue;
                 }
                 response.had = true;
-                if state == State::Modified && response.dirty.is_none() {
+                let is_dirty = state == State::Modified && !unit.write_through;
+                if is_dirty && response.dirty.is_none() {
                     response.dirty = cache.data(line);
                 }
                 if kind == AccessKind::Store {

@@ -96,6 +96,47 @@ fn inclusion_calls_lines_back() {
     }
 }
 
+/// By hand: what is stored is in L2 at once, modified, and in L1 only if it was there. Pushed out
+/// of L1 it is dropped, and out of L2 it is clean in L1.
+#[test]
+fn stores_go_through() {
+    let mut caches = hierarchy(&small(|preset| preset.cache[0].write_through = true));
+    let states = |caches: &Hierarchy<u32>, address| {
+        let unit = |at: u16| &caches.units[at as usize].cache;
+        [0, 1].map(|step| {
+            let cache = unit(caches.data[0].steps[step]);
+            cache.peek(cache.line_of(address))
+        })
+    };
+    use State::{Exclusive, Invalid, Modified};
+    caches.access(0, AccessKind::Store, 0, 0);
+    caches.set_value(0, 0, 5);
+    assert_eq!(states(&caches, 0), [Invalid, Modified]);
+    // Again it misses L1, and takes L2's ten cycles; a load brings the line.
+    let access = caches.access(0, AccessKind::Store, 8, 60_000);
+    assert_eq!((access.ready, access.depth), (60_600, 1));
+    assert_eq!(caches.access(0, AccessKind::Load, 0, 120_000).depth, 1);
+    assert_eq!(caches.value(0, 0), Some(5));
+    caches.access(0, AccessKind::Store, 0, 180_000);
+    assert_eq!(states(&caches, 0), [Modified, Modified]);
+    // L1 has 4 sets of 2 lines, L2 8 sets of 4: two loads push it out of the first, without a
+    // write to the second.
+    for line in 1..=2 {
+        caches.access(0, AccessKind::Load, line * 256, 240_000);
+    }
+    assert_eq!((states(&caches, 0), caches.bus.counts.writes), ([Invalid, Modified], 0));
+    caches.access(0, AccessKind::Load, 0, 300_000);
+    caches.access(0, AccessKind::Store, 0, 300_000);
+    // Instructions push it out of L2.
+    for line in 1..=4 {
+        caches.access(0, AccessKind::Fetch, line * 512, 360_000);
+    }
+    assert_eq!((states(&caches, 0), caches.bus.counts.writes), ([Exclusive, Invalid], 1));
+    // A store then gets the line into L2 before.
+    assert_eq!(caches.access(0, AccessKind::Store, 0, 420_000).depth, 2);
+    assert_eq!(states(&caches, 0), [Modified, Modified]);
+}
+
 /// Threads with an L1 each (A47) don't find each other's lines there; with a shared one they do.
 #[test]
 fn threads_share_a_cache_or_not() {
@@ -133,10 +174,11 @@ fn arrangements() -> impl Strategy<Value = Preset> {
     let sharing =
         prop_oneof![Just(Sharing::Shared), Just(Sharing::Duplicated), Just(Sharing::Split)];
     let protocol = prop_oneof![Just(Protocol::Mesi), Just(Protocol::Msi)];
-    (sharing, protocol, any::<bool>(), 0_usize..4).prop_map(
-        |(sharing, protocol, inclusive, kind)| {
+    (sharing, protocol, any::<[bool; 2]>(), 0_usize..4).prop_map(
+        |(sharing, protocol, [inclusive, through], kind)| {
             small(|preset| {
                 preset.memory.protocol = protocol;
+                preset.cache[0].write_through = through;
                 preset.cache[2].inclusive = inclusive;
                 match kind {
                     0 => {}
