@@ -155,6 +155,9 @@ pub struct Core {
     pub halts: bool,
     /// Micro-operations per x86 instruction, where counts are of instructions.
     pub uops_per_instruction: f64,
+    /// Bytes that one instruction of a copy moves.
+    #[serde(default = "vector")]
+    pub word: u32,
     /// Cycles of a PAUSE.
     #[serde(default)]
     pub pause: u32,
@@ -203,6 +206,11 @@ pub struct CacheLevel {
     /// instruction caches.
     #[serde(default)]
     pub tagged: bool,
+}
+
+/// Bytes of a register of SSE2, which every x86-64 has.
+fn vector() -> u32 {
+    16
 }
 
 fn one() -> u32 {
@@ -382,6 +390,7 @@ impl Preset {
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.combining", core.combining.into(), (0.0, 256.0), "0 to 256"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
+            ("core.word", core.word.into(), (1.0, 64.0), "1 to 64"),
             ("core.pause", core.pause.into(), (0.0, 1e5), "0 to 100000"),
             ("memory.latency", self.memory.latency, (1.0, 1e5), "1 to 100000"),
             ("memory.outstanding", self.memory.outstanding.into(), (0.0, 4096.0), "0 to 4096"),

@@ -189,10 +189,10 @@ pub enum WalkThread {
 pub fn run_walks(
     preset: &Preset,
     mains: &[Main],
-    costs: Costs,
     co_runners: CoRunners,
     walk: &(dyn Fn(WalkThread, Recorder) + Sync),
 ) -> Result<WalksResult, PresetError> {
+    let costs = Costs::on(preset);
     std::thread::scope(|scope| {
         let started = mains.iter().enumerate().map(|(number, main)| {
             let start = |part: WalkThread| {

@@ -24,6 +24,7 @@ use super::model::Model;
 pub(super) struct SharedMachine {
     place: usize,
     until: RunEnd,
+    costs: Costs,
     sender: Sender<(usize, RecordingReceiver)>,
 }
 
@@ -38,7 +39,7 @@ impl SharedMachine {
         let (sender, recording) = recording_channel();
         // If the machine was refused, the walk still runs for its answer.
         let _ = self.sender.send((self.place, recording));
-        walk(sender.recorder(self.place, Costs::default()));
+        walk(sender.recorder(self.place, self.costs));
     }
 }
 
@@ -70,7 +71,12 @@ impl Model {
         let (ran, walked) = std::thread::scope(|scope| {
             let mains = &mains;
             let host = scope.spawn(move || self.host(mains, &receiver, until));
-            let ran = walks(&|place| SharedMachine { place, until, sender: sender.clone() });
+            let ran = walks(&|place| SharedMachine {
+                place,
+                until,
+                costs: Costs::on(self.preset()),
+                sender: sender.clone(),
+            });
             drop(sender);
             (ran, host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });

@@ -9,8 +9,7 @@ use workahead_native::operator::{Pair, Platform, Task, side_by_side};
 use workahead_native::oracle;
 use workahead_native::run::RunResult;
 use workahead_simulator::walks::{
-    BatchLayout, BatchSink, CoRunners, Costs, Main, Recorder, RunEnd, WalkThread, WalksResult,
-    run_walks,
+    BatchLayout, BatchSink, CoRunners, Main, Recorder, RunEnd, WalkThread, WalksResult, run_walks,
 };
 use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::isa::Isa;
@@ -80,8 +79,8 @@ impl ModelPlatform {
         let model = &self.model;
         let mains = model.mains(execution)?;
         let (co_runners, loops) = model.co_runners();
-        let walked = run_walks(model.preset(), &mains, Costs::default(), co_runners, walk)
-            .map_err(EngineError::failed)?;
+        let walked =
+            run_walks(model.preset(), &mains, co_runners, walk).map_err(EngineError::failed)?;
         let found = take().map_err(EngineError::failed)?;
         let probed = found.probed as u64;
         let mut ran = model.timed(found, &mains, &walked);

@@ -3,7 +3,7 @@
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::walks::{
-    BatchLayout, BatchSink, CoRunners, Costs, Main, WalkThread, WalksResult, run_walks,
+    BatchLayout, BatchSink, CoRunners, Main, WalkThread, WalksResult, run_walks,
 };
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::memory::{Direct, Memory};
@@ -59,15 +59,14 @@ impl Join {
     /// On a modelled machine, with one thread per CPU and rows dealt out in turn.
     pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> WalksResult {
         let mains: Vec<Main> = (0..threads).map(|cpu| Main { cpu, helper: None }).collect();
-        let walked =
-            run_walks(preset, &mains, Costs::default(), CoRunners::None, &|part, mut recorder| {
-                let (WalkThread::Main(main) | WalkThread::DirectHelper(main)) = part;
-                let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
-                let address = 0x10_0000 * (main + 1);
-                let output = BatchLayout { address, row_bytes: 128, rows: 1024 };
-                let mut sink = BatchSink::new(Hits::default(), recorder.clone(), output);
-                self.run(rows, &mut recorder, &mut sink);
-            });
+        let walked = run_walks(preset, &mains, CoRunners::None, &|part, mut recorder| {
+            let (WalkThread::Main(main) | WalkThread::DirectHelper(main)) = part;
+            let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
+            let address = 0x10_0000 * (main + 1);
+            let output = BatchLayout { address, row_bytes: 128, rows: 1024 };
+            let mut sink = BatchSink::new(Hits::default(), recorder.clone(), output);
+            self.run(rows, &mut recorder, &mut sink);
+        });
         walked.expect("a machine with these CPUs")
     }
 

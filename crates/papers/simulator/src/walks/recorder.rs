@@ -12,24 +12,34 @@ use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES};
 
 use super::helper::{SetLayout, Slots};
 use crate::op::{Dependence, Op};
+use crate::preset::Preset;
 
 /// Micro-operations of a walk beside its accesses, which a memory doesn't see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// Before each read.
     pub read: u32,
-    /// For each announced or posted reference: saving a row's state.
+    /// For each announced or posted reference, beside its row's state.
     pub turn: u32,
-    /// For each hit.
+    /// For each hit, beside its copy.
     pub hit: u32,
+    /// Bytes that one of the machine's instructions copies.
+    pub word: u16,
 }
 
-impl Default for Costs {
-    /// From instructions counted with callgrind on x86-64 (study `zhou/instructions`): 107 per
-    /// probe of a hash join in turn, with five reads and one write; 80 more in lanes, with four
-    /// announcements.
-    fn default() -> Self {
-        Self { read: 15, turn: 20, hit: 30 }
+impl Costs {
+    /// On a machine. Instructions were counted with callgrind on x86-64 (study
+    /// `zhou/instructions`): 107 per probe of a hash join in turn, with five reads and one write;
+    /// 80 more in lanes, with four announcements. That copied in words of 16 bytes: a row of 128
+    /// took 16 of them, and a state of 32 four, which are counted by this machine's words instead.
+    #[must_use]
+    pub fn on(preset: &Preset) -> Self {
+        Self { read: 15, turn: 16, hit: 14, word: preset.core.word as u16 }
+    }
+
+    /// Words of `bytes` bytes.
+    const fn words(self, bytes: u16) -> u16 {
+        bytes.div_ceil(self.word)
     }
 }
 
@@ -177,6 +187,16 @@ impl Recording {
         self.op(Op::Load { address, bytes: bytes_of::<T>(), after });
     }
 
+    /// Copies `bytes` bytes that are near to an address, word by word, with `uops` beside.
+    fn copy(&mut self, uops: u32, address: u64, bytes: u16) {
+        let (word, words) = (self.costs.word, self.costs.words(bytes));
+        self.op(Op::Compute { uops: uops + u32::from(words) });
+        for at in 0..words {
+            let bytes = word.min(bytes - at * word);
+            self.op(Op::Store { address: address + u64::from(at * word), bytes });
+        }
+    }
+
     fn posts<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
         let entries = (self.set_size / A::LEAST).max(1);
         let layout = SetLayout {
@@ -190,9 +210,8 @@ impl Recording {
         let states = own(self.thread, 2);
         let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
         self.posts += 1;
-        self.op(Op::Compute { uops: self.costs.turn });
         self.op(Op::Load { address: state, bytes: STATE_BYTES as u16, after: Dependence::None });
-        self.op(Op::Store { address: state, bytes: STATE_BYTES as u16 });
+        self.copy(self.costs.turn - 1, state, STATE_BYTES as u16);
         let mut slot = (entry * A::MOST) as u32;
         let end = slot + A::MOST as u32;
         if let Some(asks) = asks {
@@ -253,8 +272,7 @@ impl Memory for Recorder {
         *at = value;
         let mut recording = self.0.borrow_mut();
         let uops = recording.costs.hit;
-        recording.op(Op::Compute { uops });
-        recording.op(Op::Store { address, bytes: bytes_of::<T>() });
+        recording.copy(uops, address, bytes_of::<T>());
     }
 
     fn decided(&mut self, branch: Branch, taken: bool) -> bool {
@@ -266,7 +284,8 @@ impl Memory for Recorder {
     fn fetch(&mut self, place: Place, _: Intent) {
         let mut recording = self.0.borrow_mut();
         let Recording { hints: hint, costs, .. } = *recording;
-        recording.op(Op::Compute { uops: costs.turn });
+        let state = 2 * u32::from(costs.words(STATE_BYTES as u16));
+        recording.op(Op::Compute { uops: costs.turn + state });
         for offset in (0..place.bytes()).step_by(LINE_BYTES) {
             let address = (place.address().addr() + offset) as u64;
             recording.op(Op::Announce { address, hint });
@@ -320,13 +339,40 @@ impl<H, S: Sink<H>> Sink<H> for BatchSink<S> {
         let address = self.base + at;
         self.rows += 1;
         let uops = recorder.costs.hit;
-        recorder.op(Op::Compute { uops });
-        recorder.op(Op::Store { address, bytes: self.row_bytes });
+        recorder.copy(uops, address, self.row_bytes);
         drop(recorder);
         self.sink.emit(row, hit);
     }
 
     fn is_full(&self) -> bool {
         self.sink.is_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    /// By hand: twelve bytes are a word of eight and one of four, each loaded and stored; the loads
+    /// are of lines just read, and count as computation.
+    #[test]
+    fn copies_go_by_the_machines_word() {
+        let (sender, receiver) = sync_channel(CHUNK);
+        let costs = Costs { read: 15, turn: 16, hit: 14, word: 8 };
+        let recorder = Recorder::new(0, costs, sender);
+        recorder.0.borrow_mut().copy(costs.hit, 100, 12);
+        drop(recorder);
+        let ops: Vec<Op> = receiver.recv().unwrap().into_iter().filter_map(op).collect();
+        let store = |address, bytes| Op::Store { address, bytes };
+        assert_eq!(ops, [Op::Compute { uops: 16 }, store(100, 8), store(108, 4)]);
+    }
+
+    fn op(event: Event) -> Option<Op> {
+        match event {
+            Event::Op(op) => Some(op),
+            Event::Post { .. } | Event::RowsDone { .. } => None,
+        }
     }
 }

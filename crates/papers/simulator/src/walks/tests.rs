@@ -85,7 +85,7 @@ fn modelled_on(
 ) -> (Sum, WalksResult) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(preset, mains, Costs::default(), CoRunners::None, &|part, recorder| {
+    let walked = run_walks(preset, mains, CoRunners::None, &|part, recorder| {
         let WalkThread::Main(main) = part else { panic!("no direct helper in this run") };
         let mut recorder = recorder.with_technique(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids };
@@ -223,32 +223,26 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
     let run = |rows: u32| {
         let helper = HelperKind::Direct(DirectHelperOptions { rows, pause: 40 });
         let mains = [Main { cpu: 0, helper: Some(Helper { cpu: 1, kind: helper }) }];
-        let walked = run_walks(
-            &pentium(),
-            &mains,
-            Costs::default(),
-            CoRunners::None,
-            &|part, mut recorder| {
-                let probes = Unclustered { records: &data.probe, rids: &data.rids };
-                let mut walk = HashJoin::new(&data.chains, &data.build, probes);
-                let mut rows = Rows::range(0..ROWS);
-                let WalkThread::Main(_) = part else {
-                    for row in rows {
-                        let (_, asks) = walk.start(row, &mut recorder);
-                        recorder.preload(&asks);
-                        recorder.report(1);
-                    }
-                    return;
-                };
-                let mut sum = Sum::default();
-                while rows.left() > 0 {
-                    let some = &mut rows.take_rows(16);
-                    let technique = Technique::Sequential;
-                    technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
-                    recorder.report_to_helper(16);
+        let walked = run_walks(&pentium(), &mains, CoRunners::None, &|part, mut recorder| {
+            let probes = Unclustered { records: &data.probe, rids: &data.rids };
+            let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+            let mut rows = Rows::range(0..ROWS);
+            let WalkThread::Main(_) = part else {
+                for row in rows {
+                    let (_, asks) = walk.start(row, &mut recorder);
+                    recorder.preload(&asks);
+                    recorder.report(1);
                 }
-            },
-        );
+                return;
+            };
+            let mut sum = Sum::default();
+            while rows.left() > 0 {
+                let some = &mut rows.take_rows(16);
+                let technique = Technique::Sequential;
+                technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                recorder.report_to_helper(16);
+            }
+        });
         walked.unwrap()
     };
     let (near, far) = (run(16), run(256));
@@ -270,7 +264,7 @@ fn a_race_ends_with_the_first() {
                 let (sender, recording) = recording_channel();
                 let data = &data;
                 scope.spawn(move || {
-                    let mut recorder = sender.recorder(number, Costs::default());
+                    let mut recorder = sender.recorder(number, Costs::on(&pentium()));
                     let probes = Unclustered { records: &data.probe, rids: &data.rids };
                     let mut walk = HashJoin::new(&data.chains, &data.build, probes);
                     // The second has twice the rows.
@@ -336,6 +330,6 @@ fn repeated_lines_are_left_out() {
 #[test]
 fn a_thread_without_a_cpu_is_refused() {
     let mains = [Main { cpu: 7, helper: None }];
-    let refused = run_walks(&pentium(), &mains, Costs::default(), CoRunners::None, &|_, _| {});
+    let refused = run_walks(&pentium(), &mains, CoRunners::None, &|_, _| {});
     assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
 }
