@@ -1,5 +1,6 @@
 //! A modelled machine as data: its parts, and the origin of each figure.
 
+mod branches;
 mod changes;
 mod error;
 mod figures;
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Replacement;
 use crate::geometry::{Geometry, Sizes};
 
+pub(crate) use branches::OWN_HISTORY_MAX;
+pub use branches::{Branches, Histories};
 pub use error::PresetError;
 pub use figures::Figure;
 
@@ -274,46 +277,6 @@ pub struct Memory {
     pub protocol: Protocol,
 }
 
-/// Bits of a branch's own history at most: sixteen counters of two bits are a word.
-pub(crate) const OWN_HISTORY_MAX: u32 = 4;
-
-/// Whose outcomes a branch is predicted by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Histories {
-    /// Those of all branches of a thread.
-    #[default]
-    Global,
-    /// The branch's own (Yeh and Patt 1991), at most four bits, in its entry of the target buffer.
-    PerBranch,
-}
-
-/// Branch prediction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Branches {
-    /// Entries of the branch target buffer.
-    pub targets: u32,
-    /// Entries per set.
-    pub ways: u32,
-    /// Bits of history.
-    pub history: u32,
-    /// Whose outcomes a history is of.
-    #[serde(default)]
-    pub histories: Histories,
-    /// Cycles of a misprediction.
-    pub mispredict: f64,
-    /// Sharing of the counters that histories select.
-    #[serde(default)]
-    pub history_sharing: Sharing,
-    /// Whether a thread finds only entries that it trained itself; of global histories.
-    #[serde(default)]
-    pub history_tagged: bool,
-    /// Sharing of targets.
-    #[serde(default)]
-    pub targets_sharing: Sharing,
-}
-
 /// Memory-order machine clears (S4.15): a store meets a load of a sibling that has not retired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -425,19 +388,9 @@ impl Preset {
             self.within("tlb.instructions.cost", tlb.cost, allowed(cycles, "0 to 100000"))?;
         }
         if let Some(branches) = &self.branches {
-            let history = branches.history.into();
-            let history_allowed = match branches.histories {
-                Histories::Global => allowed((1.0, 20.0), "1 to 20"),
-                Histories::PerBranch => {
-                    allowed((1.0, f64::from(OWN_HISTORY_MAX)), "1 to 4, of each branch")
-                }
-            };
-            self.within("branches.history", history, history_allowed)?;
-            self.within(
-                "branches.mispredict",
-                branches.mispredict,
-                allowed(cycles, "0 to 100000"),
-            )?;
+            for (what, value, allowed) in branches.figures() {
+                self.within(what, value, allowed)?;
+            }
         }
         if let Some(prefetcher) = &self.prefetcher {
             let streams = prefetcher.streams.into();
