@@ -72,6 +72,8 @@ struct Core {
     front: ReservationTable,
     data_tlb: Copies<Tlb>,
     code_tlb: Option<Copies<Tlb>>,
+    /// Page walks, of all threads.
+    walkers: SlotReservations,
     /// Outstanding line fills.
     outstanding: Copies<SlotReservations>,
     /// Of stores, where these have buffers of their own.

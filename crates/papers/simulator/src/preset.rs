@@ -134,6 +134,9 @@ pub struct Core {
     /// for a place among `outstanding`.
     #[serde(default)]
     pub combining: u32,
+    /// Page walks at a time, of data and instructions, for all threads; 0 for no limit.
+    #[serde(default)]
+    pub walkers: u32,
     /// Sharing of the window among threads.
     #[serde(default)]
     pub window_sharing: Sharing,
@@ -352,6 +355,7 @@ impl Preset {
             ("core.stores", core.stores.into(), (0.0, 4096.0), "0 to 4096"),
             ("core.outstanding", core.outstanding.into(), (1.0, 256.0), "1 to 256"),
             ("core.combining", core.combining.into(), (0.0, 256.0), "0 to 256"),
+            ("core.walkers", core.walkers.into(), (0.0, 64.0), "0 to 64"),
             ("core.uops-per-instruction", core.uops_per_instruction, (0.1, 10.0), "0.1 to 10"),
             ("core.word", core.word.into(), (1.0, 64.0), "1 to 64"),
             ("core.pause", core.pause.into(), (0.0, 1e5), "0 to 100000"),

@@ -52,6 +52,7 @@ fn machines() -> impl Strategy<Value = Preset> {
         preset.cache[1].uops = if sets { 6 } else { 0 };
         preset.tlb.instructions_on_misses = sets;
         preset.core.loads = if sets { 3 } else { 0 };
+        preset.core.walkers = u32::from(inclusive);
         preset.core.pause_drains = sets;
         preset.core.combining = if drops { 2 } else { 0 };
         preset.cache[0].write_through = drops;

@@ -2,7 +2,7 @@
 
 use super::combining::StoreStart;
 use super::exposure::Exposure;
-use super::{Cpu, CpuContext};
+use super::{Core, Cpu, CpuContext};
 use crate::branches::BranchSite;
 use crate::cache::State;
 use crate::counts::Cause;
@@ -154,21 +154,21 @@ impl CpuContext<'_> {
         }
     }
 
-    /// Cost of translating an address.
+    /// Time that the translation of an address takes from `known` on.
     #[inline(always)]
-    fn translated(&mut self, address: u64) -> Ticks {
+    fn translated(&mut self, address: u64, known: Ticks) -> Ticks {
         let Self { cpu, core, parameters, .. } = self;
         if core.data_tlb.of(cpu.place.1).touch(cpu.space, address) {
             return 0;
         }
         cpu.counts.data_tlb_misses += 1;
-        parameters.data_tlb_cost
+        core.walk(known, parameters.data_tlb_cost)
     }
 
     /// Accesses a line through the TLB and the caches; returns when it can be used.
     #[inline(always)]
     fn reach(&mut self, kind: AccessKind, address: u64, start: Start) -> (Ticks, AccessDelay) {
-        let tlb = self.translated(address);
+        let tlb = self.translated(address, start.known);
         let issued = (start.known + tlb).max(start.earliest);
         let mut parts = AccessDelay { tlb, admission: 0, line: 0, cause: Cause::Memory };
         let ready = match self.hierarchy.near(self.at, kind, address, issued) {
@@ -251,7 +251,7 @@ impl CpuContext<'_> {
             cpu.counts.hints_dropped += 1;
             return;
         }
-        let issued = known + self.translated(address);
+        let issued = known + self.translated(address, known);
         let Err(state) = self.hierarchy.near(self.at, AccessKind::Load, address, issued) else {
             return;
         };
@@ -292,6 +292,15 @@ impl CpuContext<'_> {
     pub(super) fn idle(&mut self, cycles: u32) {
         self.cpu.begun.get_or_insert(self.cpu.now);
         self.cpu.pay(Cause::Pause, Ticks::from(cycles) * CYCLE);
+    }
+}
+
+impl Core {
+    /// Duration of a page walk of `cost` from `known` on, with its wait for a walker.
+    pub(super) fn walk(&mut self, known: Ticks, cost: Ticks) -> Ticks {
+        let begun = self.walkers.free_from(known);
+        self.walkers.take(begun, begun + cost);
+        begun + cost - known
     }
 }
 

@@ -96,6 +96,7 @@ impl Core {
             front: ReservationTable::default(),
             data_tlb: tlb(&preset.tlb.data)?,
             code_tlb: preset.tlb.instructions.as_ref().map(tlb).transpose()?,
+            walkers: SlotReservations::new(core.walkers as usize, walk(preset)),
             outstanding: Copies::new(
                 core.outstanding_sharing,
                 threads,
@@ -106,6 +107,12 @@ impl Core {
             streams: preset.prefetcher.as_ref().map(|all| Streams::new(all, preset)),
         })
     }
+}
+
+/// Duration of the longest page walk.
+fn walk(preset: &Preset) -> Ticks {
+    let instructions = preset.tlb.instructions.as_ref().map_or(0.0, |tlb| tlb.cost);
+    ticks(preset.tlb.data.cost.max(instructions))
 }
 
 /// The write-combining buffers of a core; what has no store buffer waits for each store.

@@ -84,13 +84,13 @@ impl CpuContext<'_> {
     fn fetch_line(&mut self, line: CodeLine, mut asked: Ticks) -> Ticks {
         let CodeLine { address, nearest } = line;
         if !self.parameters.code_tlb_on_misses {
-            asked += self.translated_code(address);
+            asked += self.translated_code(address, asked);
         }
         let Err(state) = self.hierarchy.near(self.at, AccessKind::Fetch, nearest, asked) else {
             return asked;
         };
         if self.parameters.code_tlb_on_misses {
-            asked += self.translated_code(address);
+            asked += self.translated_code(address, asked);
         }
         let request = Request { nearest, ..Request::of(self.at, AccessKind::Fetch, address) };
         let access = self.hierarchy.beyond(request, state, asked);
@@ -100,16 +100,17 @@ impl CpuContext<'_> {
         asked
     }
 
-    /// Pays for the translation of instructions; returns its cost.
-    fn translated_code(&mut self, address: u64) -> Ticks {
+    /// Pays for the translation of instructions from `asked` on; returns the time that it takes.
+    fn translated_code(&mut self, address: u64, asked: Ticks) -> Ticks {
         let Self { cpu, core, parameters, .. } = self;
         let Some(tlb) = &mut core.code_tlb else { return 0 };
         if tlb.of(cpu.place.1).touch(cpu.space, address) {
             return 0;
         }
         cpu.counts.code_tlb_misses += 1;
-        cpu.pay(Cause::CodeTlb, parameters.code_tlb_cost);
-        parameters.code_tlb_cost
+        let length = core.walk(asked, parameters.code_tlb_cost);
+        cpu.pay(Cause::CodeTlb, length);
+        length
     }
 }
 

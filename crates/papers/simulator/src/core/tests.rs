@@ -157,6 +157,35 @@ fn lines_on_their_way_are_limited() {
     assert!(counts.penalty[Cause::Outstanding as usize] > 0);
 }
 
+/// By hand: two loads of two pages are known at 1 and 2. Walks take 20 cycles, and lines come 100
+/// later: at 121 and 129, after the first has left the bus for 8. With one walker the second walk
+/// begins at 21.
+#[test]
+fn page_walks_are_limited() {
+    let cycles = |walkers| {
+        let edit = |preset: &mut Preset| (preset.core.window, preset.core.walkers) = (64, walkers);
+        run(edit, &[load(0), load(FAR)])
+    };
+    assert_eq!([0, 1, 2].map(|walkers| cycles(walkers).0), [129.0, 141.0, 129.0]);
+    let penalty = |walkers| cycles(walkers).1.penalty[Cause::DataTlb as usize] / 60;
+    assert_eq!([penalty(0), penalty(1)], [20 + 20, 20 + 39]);
+}
+
+/// The threads of a core share its walker: the sibling's walk is waited for.
+#[test]
+fn siblings_share_a_page_walker() {
+    let begun = |walkers| {
+        let mut preset = small();
+        (preset.cores, preset.threads) = (1, 2);
+        (preset.core.window, preset.core.walkers) = (64, walkers);
+        let mut processor = Processor::new(&preset).unwrap();
+        processor.run(0, load(0));
+        processor.run(1, load(FAR));
+        processor.counts(1).penalty[Cause::DataTlb as usize] / 60
+    };
+    assert_eq!([begun(0), begun(1)], [20, 39]);
+}
+
 #[test]
 fn hints_bring_lines_unless_their_page_is_unknown() {
     let cycles = |drops| {
