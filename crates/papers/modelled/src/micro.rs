@@ -7,7 +7,7 @@
 //! | `selectivity` | share of T1 that the query selects; default: the paper's |
 //! | `clients` | concurrent clients (S0.8); round robin over the logical CPUs |
 //! | `queries` | queries of each client |
-//! | `warmup` | queries of the first client that aren't counted (S0.10) |
+//! | `warmup` | queries of each client that aren't counted (S0.10) |
 //! | `servers` | servers that the clients are spread over, which share no data |
 //! | `probe` | of `unj`: `in-turn`, or `work-ahead` with a helper on the next CPU (LX.1) |
 //! | `set_size` | entries of that work-ahead set |
