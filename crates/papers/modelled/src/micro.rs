@@ -11,10 +11,12 @@
 //! | `servers` | servers that the clients are spread over, which share no data |
 //! | `probe` | of `unj`: `in-turn`, or `work-ahead` with a helper on the next CPU (LX.1) |
 //! | `set_size` | entries of that work-ahead set |
-//! | `stagger_us` | delay between the starts of two clients |
+//! | `starts` | `drawn`: a CPU's first client begins at a moment drawn over a query; `together` |
+//! | `draws` | so often those moments are drawn, each on a machine of its own; figures are means |
 //! | `quantum_ms` | time slice of processes that share a CPU |
 //! | `switch_cycles` | of a context switch, without its misses |
 
+mod draws;
 #[cfg(test)]
 mod tests;
 
@@ -32,8 +34,8 @@ use workahead_engines::configuration::CellConfiguration;
 /// Linux 2.6.14's time slice at normal priority (S0.1). It is not scaled down with the rows: a
 /// process then touches more in a slice than a cache holds, as it did.
 const QUANTUM_MS: f64 = 100.0;
-/// Delay between the starts of two clients: a default, a process is not started in less.
-const STAGGER_US: f64 = 50.0;
+/// Whether starts of clients are drawn.
+const STARTS: [(&str, bool); 2] = [("drawn", true), ("together", false)];
 /// Bytes per row in addition to those of the model, and per key of its indexes.
 const ROW_BYTES: u64 = 64;
 
@@ -48,6 +50,7 @@ struct Settings {
     options: micro::Options,
     bench: Dbmbench,
     servers: usize,
+    draws: usize,
 }
 
 impl Micro {
@@ -82,7 +85,7 @@ impl Micro {
         let bench = Dbmbench::new(bench).map_err(EngineError::failed)?;
         let range = bench.fixed_range();
         let quantum = config.real("quantum_ms", QUANTUM_MS, 1e-3..=1e6)?;
-        let stagger_us = config.real("stagger_us", STAGGER_US, 0.0..=1e5)?;
+        let draws = config.number("draws", 1, 1..=1000)?;
         let options = micro::Options {
             query: self.0,
             range: (range.low, range.high),
@@ -94,7 +97,7 @@ impl Micro {
                 quantum: quantum * model.preset().ghz * 1e6,
                 switch: config.real("switch_cycles", Slices::default().switch, 0.0..=1e6)?,
             },
-            stagger: (stagger_us * model.preset().ghz * 1e3) as u32,
+            offsets: config.choice("starts", true, &STARTS)?,
             seed: Random::of(seed).number(),
         };
         let servers = config.number("servers", 1, 1..=options.clients)?;
@@ -110,7 +113,9 @@ impl Micro {
                 ),
             ));
         }
-        Ok(Settings { options, bench, servers })
+        // A single client, or a single CPU for all, is out of step with nobody.
+        let is_alone = options.clients == 1 || model.preset().cpus() == 1 || !options.offsets;
+        Ok(Settings { options, bench, servers, draws: if is_alone { 1 } else { draws } })
     }
 
     fn set_size(&self, config: &CellConfiguration<'_>) -> Result<usize, EngineError> {
@@ -149,24 +154,43 @@ impl Workload for Micro {
         model: &ModelledMachine,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
-        let Settings { options, bench, servers } = self.read(config, model)?;
+        let Settings { options, bench, servers, draws } = self.read(config, model)?;
         let rows: Vec<[u32; 3]> = bench.t1_rows().collect();
         if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
         let t2_rows = bench.options().t2_rows;
         let servers = Database::servers(&rows, t2_rows, options.clients, servers);
-        let place = |client| model.cpu(client);
-        let results = micro::run_queries(model.preset(), &servers, &options, place);
-        let results = results.map_err(EngineError::failed)?;
         let expected = bench.answers().of_query(self.query(), bench.fixed_range());
-        let answer = self.check_answers(&results, &expected)?;
-        let queries = results.found.len() as u64;
-        let done = Done { tuples: queries, instructions: results.instructions, answer };
-        let of_query = results.instructions as f64 / queries as f64;
-        let more = [("instructions_per_query".to_owned(), of_query)];
-        Ok(figures::sample(model.preset(), &results.driven, done, more))
+        let mut samples = Vec::new();
+        for draw in 0..draws as u64 {
+            if stop.is_requested() {
+                return Err(EngineError::Stopped);
+            }
+            let seed = options.seed.wrapping_add(draw << 32);
+            let place = |client| model.cpu(client);
+            let options = micro::Options { seed, ..options };
+            let results = micro::run_queries(model.preset(), &servers, &options, place);
+            let results = results.map_err(EngineError::failed)?;
+            let answer = self.check_answers(&results, &expected)?;
+            samples.push(sample(model, &results, answer));
+        }
+        Ok(draws::mean(samples))
     }
+}
+
+/// A run as a sample: as long as its queries would take at the rate of instructions in its time.
+fn sample(model: &ModelledMachine, results: &QueryResults, answer: Answer) -> Sample {
+    let queries = results.found.len() as u64;
+    let done = Done { tuples: queries, instructions: results.executed, answer };
+    let instructions = results.instructions as f64;
+    let more = [
+        ("instructions".to_owned(), instructions),
+        ("instructions_per_query".to_owned(), instructions / queries as f64),
+    ];
+    let sample = figures::sample(model.preset(), &results.driven, done, more);
+    let part = instructions / results.executed as f64;
+    Sample { wall_s: sample.wall_s * part, cpu_s: sample.cpu_s.map(|busy| busy * part), ..sample }
 }
 
 impl Micro {

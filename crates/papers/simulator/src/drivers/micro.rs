@@ -16,6 +16,7 @@ mod database;
 pub mod footprint;
 mod heap;
 mod layout;
+mod offsets;
 mod plans;
 mod process;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use ahead::ENTRIES_MAX;
 use ahead::Helper;
 use database::AppendPositions;
 use footprint::Call;
+use offsets::{ClientProgress, head_program, heads};
 use plans::{Plan, plan};
 use process::Process;
 
@@ -71,9 +73,10 @@ pub struct Options {
     pub set_size: usize,
     /// Time slices of processes on one CPU.
     pub slices: Slices,
-    /// Cycles between the starts of two clients: two processes are not started at once.
-    pub stagger: u32,
-    /// Seed of data-dependent branches.
+    /// Whether each CPU's first client begins at a moment drawn over a query, as clients in a
+    /// steady state do; else all begin at once. A query's time is that of the last warm-up.
+    pub offsets: bool,
+    /// Seed of data-dependent branches, and of those moments.
     pub seed: u64,
 }
 
@@ -93,8 +96,11 @@ pub struct QueryAnswer {
 pub struct QueryResults {
     /// Counts of the machine.
     pub driven: ProgramResult,
-    /// Instructions of all processes.
+    /// Instructions of all queries.
     pub instructions: u64,
+    /// Instructions in the time of `driven`: more or fewer where clients began before it, and where
+    /// they went on until all were done.
+    pub executed: u64,
     /// Answers: of all clients' first query, then of all clients' second.
     pub found: Vec<QueryAnswer>,
 }
@@ -113,77 +119,150 @@ pub fn run_queries(
     options: &Options,
     place: impl Fn(usize) -> usize,
 ) -> Result<QueryResults, PresetError> {
-    let mut processor = Processor::new(preset)?;
-    let cpus = preset.cpus() as usize;
-    let appends: Vec<Rc<RefCell<AppendPositions>>> =
-        servers.iter().map(|_| Rc::default()).collect();
-    let mut run = |clients: usize, queries: usize| {
-        let mut program =
-            Program { threads: Vec::new(), placement: Vec::new(), slices: options.slices };
-        let mut helpers = Vec::new();
-        let mut results = Vec::new();
+    let mut clients = Clients {
+        processor: Processor::new(preset)?,
+        servers,
+        appends: servers.iter().map(|_| Rc::default()).collect(),
+        options,
+    };
+    let mut over = 0;
+    for _ in 0..options.warmup {
+        let (driven, _) = clients.run((options.clients, 1), 0, &place);
+        over = driven.run.ticks / clients_of_a_cpu(options.clients, &place);
+    }
+    let over = if options.offsets && options.set_size == 0 { over } else { 0 };
+    let (driven, progress) = clients.run((options.clients, options.queries), over, &place);
+    let found = progress.found.take();
+    let instructions = found.iter().map(|one| one.instructions).sum();
+    let of_queries: u64 = found.iter().map(|one| one.uops).sum();
+    let statements = driven.run.threads.iter().take(found.len());
+    let in_time: u64 = statements.map(|thread| thread.counts.uops).sum();
+    let executed = (u128::from(instructions) * u128::from(in_time)) / u128::from(of_queries.max(1));
+    Ok(QueryResults {
+        driven,
+        instructions,
+        executed: executed as u64,
+        found: found.into_iter().map(|one| one.answer).collect(),
+    })
+}
+
+/// Clients of the CPU that has most of them.
+fn clients_of_a_cpu(clients: usize, place: &impl Fn(usize) -> usize) -> u64 {
+    let mut cpus: Vec<usize> = (0..clients).map(place).collect();
+    cpus.sort_unstable();
+    cpus.chunk_by(|one, two| one == two).map(|cpu| cpu.len() as u64).max().unwrap_or(1)
+}
+
+/// Micro-operations of an operation.
+fn uops(op: &Op) -> u64 {
+    match op {
+        Op::Compute { uops } => u64::from(*uops),
+        Op::Fetch { .. } | Op::Idle { .. } | Op::System(_) | Op::Announce { hint: false, .. } => 0,
+        Op::Load { .. }
+        | Op::Store { .. }
+        | Op::Branch { .. }
+        | Op::Pause { .. }
+        | Op::Announce { hint: true, .. } => 1,
+    }
+}
+
+/// All clients of a machine.
+struct Clients<'d> {
+    processor: Processor,
+    servers: &'d [Database],
+    appends: Vec<Rc<RefCell<AppendPositions>>>,
+    options: &'d Options,
+}
+
+impl<'d> Clients<'d> {
+    /// Runs the queries of a number of clients, out of step over `over` ticks.
+    fn run(
+        &mut self,
+        (clients, queries): (usize, usize),
+        over: Ticks,
+        place: &impl Fn(usize) -> usize,
+    ) -> (ProgramResult, Rc<ClientProgress>) {
+        let cpus = self.processor.preset().cpus() as usize;
+        let Self { servers, appends, options, .. } = self;
+        let progress = Rc::new(ClientProgress::new(cpus, clients * queries));
+        let (mut statements, mut helpers) = (Vec::new(), Vec::new());
         for (number, client) in (0..queries).flat_map(|_| 0..clients).enumerate() {
             let server = client % servers.len();
-            let result = Rc::default();
-            let process =
-                ClientProcess { database: &servers[server], append: &appends[server], client };
-            let mut statement = Statement::new(process, options, Rc::clone(&result));
-            // Processes behind others on their CPU start later anyhow.
-            if number > 0 && number < cpus {
-                let cycles = options.stagger.saturating_mul(number as u32);
-                statement.process.ops.push(Op::Idle { cycles });
-            }
-            let space = 1 + client as u16;
             let main = if options.set_size > 0 { 2 * client } else { client };
+            let process = ClientProcess {
+                database: &servers[server],
+                append: Rc::clone(&appends[server]),
+                client,
+                cpu: place(main),
+            };
+            let mut statement = Statement::new(number, process, options, Rc::clone(&progress));
             if let Some(helper) = statement.helper() {
-                let script = Box::new(helper);
-                helpers.push((Thread { script, space, attends: true }, place(main + 1)));
+                let thread =
+                    Thread { script: Box::new(helper), space: space(client), attends: true };
+                helpers.push((thread, place(main + 1)));
             }
-            program.threads.push(Thread { script: Box::new(statement), space, attends: false });
-            program.placement.push(place(main));
-            results.push(result);
+            progress.joins(statement.process_of.cpu);
+            statements.push(statement);
+        }
+        if over > 0 {
+            let heads = heads(cpus, over, options.seed, &statements);
+            drive(&mut self.processor, head_program(&mut statements, &heads, options.slices));
+            progress.keeps_busy.set(true);
+        }
+        let mut program =
+            Program { threads: Vec::new(), placement: Vec::new(), slices: options.slices };
+        for statement in statements {
+            let ClientProcess { client, cpu, .. } = statement.process_of;
+            let script = Box::new(statement);
+            program.threads.push(Thread { script, space: space(client), attends: false });
+            program.placement.push(cpu);
         }
         for (helper, cpu) in helpers {
             program.threads.push(helper);
             program.placement.push(cpu);
         }
-        (drive(&mut processor, program), results)
-    };
-    for _ in 0..options.warmup {
-        run(options.clients, 1);
+        (drive(&mut self.processor, program), progress)
     }
-    let (driven, results) = run(options.clients, options.queries);
-    let results: Vec<ProcessResult> = results.iter().map(|one| one.borrow().clone()).collect();
-    let instructions = results.iter().map(|result| result.instructions).sum();
-    let found = results.into_iter().map(|result| result.found).collect();
-    Ok(QueryResults { driven, instructions, found })
+}
+
+/// The address space of a client's processes.
+const fn space(client: usize) -> u16 {
+    1 + client as u16
 }
 
 /// A client's process.
-struct ClientProcess<'d, 't> {
+#[derive(Clone)]
+struct ClientProcess<'d> {
     database: &'d Database,
-    append: &'t Rc<RefCell<AppendPositions>>,
+    append: Rc<RefCell<AppendPositions>>,
     client: usize,
+    cpu: usize,
 }
 
 /// The result of a process.
 #[derive(Debug, Clone, Default)]
 struct ProcessResult {
-    found: QueryAnswer,
+    answer: QueryAnswer,
     instructions: u64,
+    uops: u64,
 }
 
 /// A statement, from parsing to its answer.
 struct Statement<'d> {
+    /// Its place among all queries.
+    number: usize,
+    process_of: ClientProcess<'d>,
+    options: &'d Options,
     process: Process<'d>,
     plan: Box<dyn Plan>,
     stage: Stage,
-    found: QueryAnswer,
-    result: Rc<RefCell<ProcessResult>>,
-    /// Number of clients.
-    clients: usize,
-    tables: u64,
-    /// Operations of the process done so far.
+    answer: QueryAnswer,
+    progress: Rc<ClientProgress>,
+    /// Whether it has been answered, and the process only keeps its CPU busy.
+    is_extra: bool,
+    /// Micro-operations of the process.
+    uops: u64,
+    /// Operations of its step done so far.
     done: usize,
 }
 
@@ -201,21 +280,26 @@ enum Stage {
 
 impl<'d> Statement<'d> {
     fn new(
-        process: ClientProcess<'d, '_>,
-        options: &Options,
-        result: Rc<RefCell<ProcessResult>>,
+        number: usize,
+        process_of: ClientProcess<'d>,
+        options: &'d Options,
+        progress: Rc<ClientProgress>,
     ) -> Self {
-        let ClientProcess { database, append, client } = process;
         let footprint = footprint::of(options.query);
+        let ClientProcess { database, client, .. } = process_of;
+        let append = Rc::clone(&process_of.append);
         let seed = options.seed.wrapping_add(client as u64);
         Self {
-            process: Process::new(database, client, footprint, Rc::clone(append), seed),
+            number,
+            process: Process::new(database, client, footprint, append, seed),
             plan: plan(options.query, options.range, options.set_size),
+            process_of,
+            options,
             stage: Stage::Parse,
-            found: QueryAnswer::default(),
-            result,
-            clients: database.clients(),
-            tables: if options.query == Query::Unj { 3 } else { 2 },
+            answer: QueryAnswer::default(),
+            progress,
+            is_extra: false,
+            uops: 0,
             done: 0,
         }
     }
@@ -243,36 +327,60 @@ impl<'d> Statement<'d> {
                 Stage::Start
             }
             Stage::Start => {
-                process.lock_tables(self.tables, self.clients as u64);
+                let tables = if self.options.query == Query::Unj { 3 } else { 2 };
+                process.lock_tables(tables, self.process_of.database.clients() as u64);
                 process.call_with_catalogue(Call::Start);
                 Stage::Run
             }
-            Stage::Run => match self.plan.step(process, &mut self.found) {
+            Stage::Run => match self.plan.step(process, &mut self.answer) {
                 true => Stage::Run,
                 false => Stage::End,
             },
             Stage::End => {
                 process.call(Call::End, &[]);
-                let instructions = process.instructions();
-                let found = std::mem::take(&mut self.found);
-                *self.result.borrow_mut() = ProcessResult { found, instructions };
                 Stage::Over
             }
             Stage::Over => Stage::Over,
         };
+        self.uops += self.process.ops.iter().map(uops).sum::<u64>();
+    }
+
+    /// Whether the process goes on: behind its answer with the client's next query, which is not
+    /// counted, while clients of other CPUs have theirs to do.
+    fn goes_on(&mut self) -> bool {
+        if !matches!(self.stage, Stage::Over) {
+            return true;
+        }
+        if !self.is_extra {
+            self.is_extra = true;
+            let answer = std::mem::take(&mut self.answer);
+            let instructions = self.process.instructions();
+            let result = ProcessResult { answer, instructions, uops: self.uops };
+            self.progress.leaves(self.number, self.process_of.cpu, result);
+        }
+        if !self.progress.waits(self.process_of.cpu) {
+            return false;
+        }
+        let Self { number, process_of, options, progress, .. } = self;
+        let next = Self::new(*number, process_of.clone(), options, Rc::clone(progress));
+        *self = Self { is_extra: true, ..next };
+        true
     }
 }
 
 impl Script for Statement<'_> {
     #[inline]
     fn next(&mut self, _: Ticks) -> Option<Op> {
+        if self.is_extra && self.progress.is_over() {
+            return None;
+        }
         loop {
             if let Some(op) = self.process.ops.get(self.done).copied() {
                 self.done += 1;
                 self.process.publish(self.done);
                 return Some(op);
             }
-            if matches!(self.stage, Stage::Over) {
+            if !self.goes_on() {
                 return None;
             }
             self.process.ops.clear();

@@ -25,7 +25,7 @@ fn options(query: Query) -> Options {
         warmup: 0,
         set_size: 0,
         slices: Slices { quantum: 1e5, switch: 100.0 },
-        stagger: 1000,
+        offsets: false,
         seed: 1,
     }
 }
@@ -153,4 +153,30 @@ fn a_helper_loads_and_answers_nothing() {
     let misses = |results: &QueryResults| results.driven.found[0].at[1][2];
     assert_eq!(alone.driven.found[1].at[1][2], 0);
     assert!(misses(&helped) < misses(&alone), "{} {}", misses(&helped), misses(&alone));
+}
+
+/// Two clients on two CPUs, drawn apart: each still has its answer, nothing runs alone, and what is
+/// counted is as much as went on in the time.
+#[test]
+fn clients_out_of_step_are_never_alone() {
+    let run = |seed, offsets| {
+        let options = Options { clients: 2, warmup: 1, seed, offsets, ..options(Query::Uss) };
+        results(&machine(), &options)
+    };
+    let expected = oracle(Query::Uss, &rows(2000, 300), options(Query::Uss).range);
+    let together = run(1, false);
+    assert_eq!(together.executed, together.instructions);
+    let apart: Vec<QueryResults> = (1..6).map(|seed| run(seed, true)).collect();
+    for results in &apart {
+        assert_eq!(results.found, [expected.clone(), expected.clone()]);
+        assert_eq!(results.instructions, together.instructions);
+        // Both CPUs were busy to the end, and with as much as in the other's time.
+        let [one, two] = &results.driven.run.cpus[..] else { panic!("two CPUs") };
+        assert!(one.ticks.abs_diff(two.ticks) * 100 < one.ticks, "{} {}", one.ticks, two.ticks);
+        let uops = (one.uops + two.uops) as f64 / results.executed as f64;
+        let whole = together.driven.run.cpus.iter().map(|counts| counts.uops).sum::<u64>() as f64;
+        assert!((uops / (whole / together.executed as f64) - 1.0).abs() < 0.02, "{uops}");
+    }
+    let times: Vec<Ticks> = apart.iter().map(|results| results.driven.run.ticks).collect();
+    assert!(times.iter().any(|time| *time != times[0]), "{times:?}");
 }
