@@ -55,6 +55,7 @@ fn of(preset: &Preset, driven: &ProgramResult, done: Done) -> BTreeMap<String, f
         said.insert(name.to_owned(), value);
     };
     mix(&all, instructions, &mut say);
+    idle(&all, instructions, &mut say);
     cycles_lost::cycles_lost(&all, instructions, |_| true, &mut say);
     misses(preset, &driven.found, instructions, &mut say);
     say("dtlb_mpki", 1e3 * all.data_tlb_misses as f64 / instructions);
@@ -90,6 +91,21 @@ fn mix(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
     let every = all.stalled.iter().sum::<u64>();
     say("instruction_stall_cpi", cycles(fetch) / instructions);
     say("resource_stall_cpi", cycles(every - fetch) / instructions);
+}
+
+/// Shares of the cycles in which nothing begins or retires (Keeton et al. 1998, figure 6). An
+/// instruction retires with the last of its micro-operations.
+fn idle(all: &Counts, instructions: f64, say: &mut impl FnMut(&str, f64)) {
+    let cycles = all.cycles();
+    say("decode_idle_share", 1.0 - all.begun_cycles as f64 / cycles);
+    let of_instruction = all.uops as f64 / instructions;
+    let [mut uops, mut whole] = [0.0; 2];
+    for (count, retired) in (1..).map(f64::from).zip(all.retired_cycles) {
+        uops += retired as f64;
+        whole += retired as f64 * (count / of_instruction).min(1.0);
+    }
+    say("uop_retire_idle_share", 1.0 - uops / cycles);
+    say("retire_idle_share", 1.0 - whole / cycles);
 }
 
 /// Misses of each cache.

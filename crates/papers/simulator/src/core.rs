@@ -19,6 +19,7 @@ mod combining;
 mod exposure;
 mod fetch;
 mod shared;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -39,6 +40,7 @@ use crate::tlb::Tlb;
 use combining::CombiningBuffers;
 use exposure::{Commits, Exposures};
 use fetch::CodeRange;
+use slots::Slots;
 
 /// Times of announcements by 64-byte line. A set of 8,192 references has more than any other
 /// schedule announces.
@@ -116,6 +118,8 @@ struct Cpu {
     announced: Lines,
     /// When all loads so far are done: none after them retires before.
     retired: Ticks,
+    /// Cycles in which its operations begin and retire.
+    slots: Slots,
     /// Lines of its loads, for machine clears.
     exposures: Exposures,
     /// Lines of its stores, for the same.
@@ -256,12 +260,14 @@ impl Processor {
     #[inline(always)]
     pub fn run(&mut self, cpu: usize, op: Op) {
         match op {
-            Op::Compute { uops } => drop(self.begin(cpu, uops)),
+            Op::Compute { uops } => self.begin(cpu, uops).retire(uops),
             Op::Load { address, bytes, after } => {
                 if self.parameters.loads_shared {
                     self.make_shared_load_room(cpu);
                 }
-                let exposure = self.begin(cpu, 1).load(address, after);
+                let mut turn = self.begin(cpu, 1);
+                let exposure = turn.load(address, after);
+                turn.retire(1);
                 if !self.cpus[cpu].alone {
                     self.expose(cpu, address, exposure);
                 }
@@ -272,7 +278,7 @@ impl Processor {
                 }
             }
             Op::Store { address, bytes } => {
-                self.begin(cpu, 1);
+                self.begin(cpu, 1).retire(1);
                 self.store(cpu, address);
                 if self.is_longer(address, bytes) {
                     self.rest_of(address, bytes, |one, line| one.store(cpu, line));
@@ -281,20 +287,26 @@ impl Processor {
             Op::Announce { address, hint } => {
                 let known = self.turn(cpu).announce(address);
                 if hint {
-                    self.begin(cpu, 1).hint(address, known);
+                    let mut turn = self.begin(cpu, 1);
+                    turn.retire(1);
+                    turn.hint(address, known);
                 }
             }
             Op::Branch { at, taken, back } => {
                 // Loads that are done are not waited for.
                 self.cpus[cpu].room_to = 0;
                 let site = BranchSite { address: at, backward: back };
-                self.begin(cpu, 1).branch(site, taken);
+                let mut turn = self.begin(cpu, 1);
+                turn.retire(1);
+                turn.branch(site, taken);
             }
             Op::Fetch { address, bytes, density } => {
                 self.turn(cpu).fetch(CodeRange { address, bytes, density });
             }
             Op::Pause { cycles } => {
-                self.begin(cpu, 1).pause(cycles);
+                let mut turn = self.begin(cpu, 1);
+                turn.retire(1);
+                turn.pause(cycles);
             }
             Op::Idle { cycles } => self.turn(cpu).idle(cycles),
             Op::System(_) => {}

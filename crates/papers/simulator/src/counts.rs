@@ -74,6 +74,10 @@ impl Cause {
     }
 }
 
+/// Most micro-operations that are told apart of a cycle in which they retire: as many as a Pentium
+/// Pro's counters tell apart.
+pub(crate) const RETIRED_MOST: usize = 3;
+
 /// Counts of a logical CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -99,6 +103,10 @@ pub struct Counts {
     pub target_misses: u64,
     /// Machine clears caused by this CPU's accesses.
     pub clears: u64,
+    /// Cycles in which micro-operations begin.
+    pub begun_cycles: u64,
+    /// Cycles in which one, two, and three or more of them retire.
+    pub retired_cycles: [u64; RETIRED_MOST],
     /// Ticks from its first operation to its last.
     pub ticks: Ticks,
     /// Ticks in which operations began at the machine's width, or only the nearest cache was waited
@@ -138,6 +146,8 @@ impl Counts {
             mispredicts,
             target_misses,
             clears,
+            begun_cycles,
+            retired_cycles,
             ticks,
             computation,
             stalled,
@@ -155,14 +165,16 @@ impl Counts {
             (mispredicts, other.mispredicts),
             (target_misses, other.target_misses),
             (clears, other.clears),
+            (begun_cycles, other.begun_cycles),
             (ticks, other.ticks),
             (computation, other.computation),
         ];
         for (one, more) in pairs {
             *one = each(*one, more);
         }
-        let stalls = stalled.iter_mut().chain(penalty);
-        for (one, more) in stalls.zip(other.stalled.iter().chain(&other.penalty)) {
+        let lists = retired_cycles.iter_mut().chain(stalled).chain(penalty);
+        let others = other.retired_cycles.iter().chain(&other.stalled).chain(&other.penalty);
+        for (one, more) in lists.zip(others) {
             *one = each(*one, *more);
         }
         self

@@ -77,8 +77,17 @@ impl CpuContext<'_> {
             let begun = core.front.take(cpu.now, length);
             cpu.lose(Cause::Sibling, begun - cpu.now);
         }
+        cpu.slots.begin(cpu.now, cpu.now + length, &mut cpu.counts);
         cpu.now += length;
         cpu.counts.computation += length;
+    }
+
+    /// Retires the operations that began last: a cycle later, and behind all loads so far.
+    #[inline(always)]
+    pub(super) fn retire(&mut self, uops: u32) {
+        let Self { cpu, parameters, .. } = self;
+        let first = cpu.now + CYCLE - Ticks::from(uops) * parameters.uop;
+        cpu.slots.retire(uops, parameters.uop, first.max(cpu.retired), &mut cpu.counts);
     }
 
     /// Reads from the line of an address; returns how long it is exposed to stores of siblings.

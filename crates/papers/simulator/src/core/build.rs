@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::combining::CombiningBuffers;
 use super::exposure::{Commits, Exposures};
+use super::slots::Slots;
 use super::{Copies, Core, CoreParameters, Cpu, Lines, Processor};
 use crate::branches::Predictor;
 use crate::counts::Counts;
@@ -138,6 +139,7 @@ impl Cpu {
             store_buffer: VecDeque::new(),
             announced: Lines::new(LINE_SHIFT),
             retired: 0,
+            slots: Slots::default(),
             exposures: Exposures::new(LINE_SHIFT),
             commits: Commits::new(LINE_SHIFT),
             space: 0,
