@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod cycles_lost;
+mod draws;
 mod engine;
 mod figures;
 mod machine;

@@ -16,7 +16,6 @@
 //! | `quantum_ms` | time slice of processes that share a CPU |
 //! | `switch_cycles` | of a context switch, without its misses |
 
-mod draws;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +25,7 @@ use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 use workahead_walks::random::Random;
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
+use crate::draws;
 use crate::figures::{self, Done};
 use crate::machine::ModelledMachine;
 use crate::workload::{Description, Workload};

@@ -8,6 +8,7 @@
 //! | `warehouses`, `clients`, `buffer_mib` | per logical CPU: buffer and database grow with the CPUs (S2.2, S2.3) |
 //! | `items`, `customers` | of a warehouse, of a district: 100,000 and 3,000 in TPC-C |
 //! | `transactions`, `warmup` | per logical CPU: those that count, and those before them |
+//! | `draws` | so often transactions are drawn, each on a machine of its own; figures are means |
 //! | `index` | `latched`, or `lock-free` |
 //! | `index_only` | `reads` or `mixed`: clients only probe one index with a key per row of stock; `none` |
 
@@ -18,6 +19,7 @@ use workahead_simulator::drivers::orders::{
 use workahead_simulator::preset::Preset;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 
+use crate::draws;
 use crate::figures::{Done, sample};
 use crate::machine::ModelledMachine;
 use crate::workload::{Description, Workload};
@@ -44,6 +46,7 @@ const PROBES: u64 = 32;
 struct RunSettings {
     preset: Preset,
     options: Options,
+    draws: u64,
 }
 
 impl RunSettings {
@@ -85,7 +88,7 @@ impl RunSettings {
             transactions: each("transactions", 120, 1..=1_000_000)? as u64,
             seed: config.seed(),
         };
-        Ok(Self { preset, options })
+        Ok(Self { preset, options, draws: config.number("draws", 1, 1..=1000)? as u64 })
     }
 }
 
@@ -135,23 +138,37 @@ impl Workload for OrderEntry {
         machine: &ModelledMachine,
         stop: &Stop,
     ) -> Result<Sample, EngineError> {
-        let RunSettings { preset, options } = RunSettings::read(config, machine)?;
-        if stop.is_requested() {
-            return Err(EngineError::Stopped);
+        let RunSettings { preset, options, draws } = RunSettings::read(config, machine)?;
+        let mut answer = Answer::default();
+        let mut samples = Vec::new();
+        for draw in 0..draws {
+            if stop.is_requested() {
+                return Err(EngineError::Stopped);
+            }
+            let sample =
+                run(&preset, &Options { seed: options.seed.wrapping_add(draw), ..options })?;
+            answer.rows += sample.answer.rows;
+            answer.checksum = answer.checksum.wrapping_add(sample.answer.checksum);
+            samples.push(sample);
         }
-        let mut processor = Processor::new(&preset).map_err(EngineError::failed)?;
-        let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
-        let ordered = run_orders(&mut processor, &cpus, &options).map_err(EngineError::failed)?;
-        let orders::Answer { rows, checksum } = ordered.answer;
-        let probes = if options.work == Work::Transactions { 1 } else { PROBES };
-        let done = Done {
-            tuples: options.transactions * probes,
-            instructions: ordered.instructions,
-            answer: Answer { rows, checksum },
-        };
-        let more = events(&ordered.events, done.tuples);
-        Ok(sample(&preset, &ordered.driven, done, more))
+        Ok(Sample { answer, ..draws::mean(samples) })
     }
+}
+
+/// One run, with transactions by its seed.
+fn run(preset: &Preset, options: &Options) -> Result<Sample, EngineError> {
+    let mut processor = Processor::new(preset).map_err(EngineError::failed)?;
+    let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
+    let ordered = run_orders(&mut processor, &cpus, options).map_err(EngineError::failed)?;
+    let orders::Answer { rows, checksum } = ordered.answer;
+    let probes = if options.work == Work::Transactions { 1 } else { PROBES };
+    let done = Done {
+        tuples: options.transactions * probes,
+        instructions: ordered.instructions,
+        answer: Answer { rows, checksum },
+    };
+    let more = events(&ordered.events, done.tuples);
+    Ok(sample(preset, &ordered.driven, done, more))
 }
 
 /// Events per transaction or probe.

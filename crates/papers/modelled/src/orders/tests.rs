@@ -44,6 +44,18 @@ fn settings_choose_the_machine() {
     assert_eq!(of("cpus = 1, index_only = \"reads\"").tuples, 3 * PROBES);
 }
 
+/// Two draws are other transactions, and their mean lies between them.
+#[test]
+fn transactions_are_drawn() {
+    let two = run(&format!("{TINY}, cpus = 2, draws = 2")).unwrap();
+    let first = run(&format!("{TINY}, cpus = 2")).unwrap();
+    let [shortest, longest] = ["wall_s_shortest", "wall_s_longest"].map(|time| two.measures[time]);
+    assert!(shortest < two.wall_s && two.wall_s < longest);
+    assert!((shortest..=longest).contains(&first.wall_s));
+    assert_eq!(two.tuples, first.tuples);
+    assert!(two.answer.rows > first.answer.rows);
+}
+
 #[test]
 fn wrong_settings_are_one_line() {
     for (settings, says) in [
@@ -53,6 +65,7 @@ fn wrong_settings_are_one_line() {
         ("items = 5", "100 to 100000"),
         ("clients = 0", "1 to 1000"),
         ("transactions = 0", "1 to 1000000"),
+        ("draws = 0", "1 to 1000"),
         ("cpus = 64, warehouses = 7", "lower it to 6 each"),
         ("index = \"latchless\"", "latched"),
         ("index_only = \"writes\"", "mixed"),

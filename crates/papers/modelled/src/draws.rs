@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use workahead_study::engine::Sample;
 
-/// The mean of runs that gave the same answer. Of several, the shortest and the longest time are
+/// The mean of runs, with the answer of the last. Of several, the shortest and the longest time are
 /// measures of it: the interval in which the mean of more would lie is narrower.
-pub(super) fn mean(mut samples: Vec<Sample>) -> Sample {
+pub(crate) fn mean(mut samples: Vec<Sample>) -> Sample {
     let runs = samples.len();
     let Some(first) = samples.pop() else { return Sample::default() };
     if samples.is_empty() {
