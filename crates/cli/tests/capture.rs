@@ -18,7 +18,7 @@ use workahead_engines::attach::Target;
 use workahead_engines::connector::Connector;
 use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
-use workahead_study::capture::{Capture, FORMAT, Figures, WORKING, Window};
+use workahead_study::capture::{Capture, FORMAT, Figures, WINDOWS_MIN, WORKING, Window};
 use workahead_study::engine::Stop;
 use workahead_study::testing::{self, Mock};
 use workahead_workloads::session::Session;
@@ -114,10 +114,19 @@ impl Drop for Load {
 
 const READS: &[&str] = &["SELECT sum(total) FROM orders WHERE customer = 17"];
 
+/// A capture that can be compared: a machine that is busy with others is late for most windows.
 fn capture(place: &Place, url: &str, out: &str) -> Value {
-    let output = place.run(&["capture", "--attach", url, "--for", "12s", "--out", out, "--json"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    for _ in 0..5 {
+        let arguments = ["capture", "--attach", url, "--for", "12s", "--out", out, "--json"];
+        let output = place.run(&arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        if told["windows"].as_u64().is_some_and(|windows| windows >= WINDOWS_MIN as u64) {
+            return told;
+        }
+        fs::remove_dir_all(place.path(out)).expect("the capture");
+    }
+    panic!("the machine was too busy, five times")
 }
 
 /// The first cause of two captures.
@@ -167,7 +176,7 @@ fn a_dropped_index_of_postgres_is_the_first_cause() {
     let told = capture(&place, &url, "before");
     // A busy machine is late for some.
     assert!(told["ended"].as_f64().unwrap() > 0.0, "{told}");
-    assert!((8..=12).contains(&told["windows"].as_u64().unwrap()), "{told}");
+    assert!(told["windows"].as_u64().unwrap() <= 12, "{told}");
     assert!(told["settings"].as_u64().unwrap() > 200, "{told}");
     let mode = fs::metadata(place.path("before")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700, "others may not enter it");
