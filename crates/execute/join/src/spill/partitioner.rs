@@ -80,6 +80,8 @@ impl Partitioner {
             *to += 1;
         }
         (self.rows, self.normalized) = (rows, sorted);
+        // A column may be a part of something large that its reader wants to free.
+        self.keys.release_borrowed();
         let full_keys = &self.keys.full_keys;
         self.key_bytes = full_keys.words.len() * WORD_BYTES + full_keys.long.len();
         Ok(())
