@@ -14,19 +14,21 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, Int64Array, NullArray, RecordBatch, new_null_array};
+use arrow_array::{
+    ArrayRef, FixedSizeBinaryArray, Int64Array, NullArray, RecordBatch, new_null_array,
+};
 use arrow_cast::base64::{BASE64_STANDARD, Engine};
-use arrow_ipc::writer::DictionaryHandling;
+use arrow_ipc::writer::{DictionaryHandling, StreamWriter};
 use arrow_schema::{DataType, Field, Schema};
 use crafted::{Page, add_page_index, indices, levels, parquet, varint};
 use hostile::{arrow_stream, ends_well, join, place, table};
-use messages::{one_field, sharing, with_dictionaries};
+use messages::{one_field, padded, sharing, with_dictionaries};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
 use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use process::{Place, interrupt, read, text};
+use process::{Place, interrupt, read, text, write};
 
 /// Runs a join that has to be refused, in a line that says `what`.
 fn is_refused(place: &Place, name: &str, what: &str) {
@@ -63,7 +65,7 @@ fn columns_that_share_a_buffer_are_counted_one_by_one() {
     sharing(&place.path("few.arrows"), 40);
     assert_eq!(ends_well(&place, &join("few.arrows", &WRITTEN), "few"), Some(0));
     sharing(&place.path("many.arrows"), 600);
-    is_refused(&place, "many.arrows", "raise --memory-limit to 2400MiB");
+    is_refused(&place, "many.arrows", "raise --memory-limit to 2405MiB");
 }
 
 #[test]
@@ -208,6 +210,45 @@ fn values_that_rows_share_are_counted_in_each() {
         assert_eq!(ends_well(&place, &arguments, &what), Some(1), "{what}");
         let said = place.fails(&arguments, 1);
         assert!(said.contains("with a value of its own in each row, takes"), "{what}: {said}");
+    }
+}
+
+#[test]
+fn what_no_row_has_is_decompressed_for_seconds_at_most() {
+    let place = place();
+    padded(&place.path("few.arrows"), 20);
+    assert_eq!(ends_well(&place, &join("few.arrows", &WRITTEN), "few"), Some(0));
+    padded(&place.path("many.arrows"), 1_000);
+    is_refused(&place, "many.arrows", "more that no row has than rows");
+    let page = |_| Page::data(1, Encoding::PLAIN, vec![0; 8]).and_zeros(40_000_000);
+    for (name, pages) in [("few.parquet", 20), ("many.parquet", 110)] {
+        let all: Vec<_> = (0..pages).map(page).collect();
+        parquet(&place.path(name), pages, "required int64 w;", u64::from(pages), &all);
+    }
+    assert_eq!(ends_well(&place, &join("few.parquet", &WRITTEN), "few"), Some(0));
+    is_refused(&place, "many.parquet", "more that no value has than values");
+    // A column that is not read is not decompressed.
+    assert_eq!(ends_well(&place, &join("many.parquet", &[]), "counted"), Some(0));
+}
+
+#[test]
+fn messages_are_charged() {
+    let place = place();
+    // A build side that about fills the memory, and messages that are a quarter of it, of which
+    // each thread takes some rows.
+    let ids = |rows: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(0..rows)) };
+    let right = RecordBatch::try_from_iter([("id", ids(4_000_000))]).unwrap();
+    write(&place.path("right.parquet"), &right, 1_000_000);
+    let wide: ArrayRef =
+        Arc::new(FixedSizeBinaryArray::try_from_iter((0..44_000).map(|_| [7; 1_000])).unwrap());
+    let left = RecordBatch::try_from_iter([("id", ids(44_000)), ("w", wide)]).unwrap();
+    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
+    let mut stream = StreamWriter::try_new(file, &left.schema()).unwrap();
+    (0..10).for_each(|_| stream.write(&left).unwrap());
+    stream.finish().unwrap();
+    for more in [&["--threads", "4"][..], &WRITTEN] {
+        let arguments = join("left.arrows", &[&["--build-side", "right"], more].concat());
+        assert_eq!(ends_well(&place, &arguments, "wide"), Some(0));
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Page {
     page_type: u32,
     described: Vec<(u32, u32, Encoding)>,
     body: Vec<u8>,
+    /// With what is behind the values, if it is compressed.
+    decompressed_bytes: Option<usize>,
     /// The kind that its encoding is said to be.
     encoding_kind: u8,
 }
@@ -33,12 +35,12 @@ impl Page {
     /// A page of data in version 1.
     pub(crate) fn data(values: u32, encoding: Encoding, body: Vec<u8>) -> Self {
         let described = vec![(5, values, encoding)];
-        Self { page_type: 0, described, body, encoding_kind: I32 }
+        Self { page_type: 0, described, body, decompressed_bytes: None, encoding_kind: I32 }
     }
 
     pub(crate) fn dictionary(values: u32, body: Vec<u8>) -> Self {
         let described = vec![(7, values, Encoding::PLAIN)];
-        Self { page_type: 2, described, body, encoding_kind: I32 }
+        Self { page_type: 2, described, body, decompressed_bytes: None, encoding_kind: I32 }
     }
 
     /// Describes it a second time, as a page of data.
@@ -53,10 +55,18 @@ impl Page {
         self
     }
 
+    /// Compresses it with zeros behind its values.
+    pub(crate) fn and_zeros(mut self, bytes: usize) -> Self {
+        self.body.resize(self.body.len() + bytes, 0);
+        self.decompressed_bytes = Some(self.body.len());
+        self.body = zstd::bulk::compress(&self.body, 1).unwrap();
+        self
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let mut header = Vec::new();
         field(&mut header, 1, self.page_type);
-        field(&mut header, 2, self.body.len() as u32);
+        field(&mut header, 2, self.decompressed_bytes.unwrap_or(self.body.len()) as u32);
         field(&mut header, 3, self.body.len() as u32);
         for (number, values, encoding) in &self.described {
             header.extend([STRUCT, zigzag(*number)]);
@@ -128,14 +138,20 @@ pub(crate) fn parquet(path: &Path, rows: u32, columns: &str, values: u64, pages:
     let ids = (0..u64::from(rows)).flat_map(u64::to_le_bytes).collect();
     let ids = Page::data(rows, Encoding::PLAIN, ids).bytes();
     let others: Vec<u8> = pages.iter().flat_map(Page::bytes).collect();
+    let are_compressed = pages.iter().any(|page| page.decompressed_bytes.is_some());
+    let codec = if are_compressed {
+        Compression::ZSTD(Default::default())
+    } else {
+        Compression::UNCOMPRESSED
+    };
     let mut chunks = Vec::new();
     for (leaf, column) in schema.columns().iter().enumerate() {
-        let (at, bytes, values) = match leaf {
-            0 => (MAGIC.len(), &ids, u64::from(rows)),
-            _ => (MAGIC.len() + ids.len(), &others, values),
+        let (at, bytes, values, codec) = match leaf {
+            0 => (MAGIC.len(), &ids, u64::from(rows), Compression::UNCOMPRESSED),
+            _ => (MAGIC.len() + ids.len(), &others, values, codec),
         };
         let chunk = ColumnChunkMetaData::builder(column.clone())
-            .set_compression(Compression::UNCOMPRESSED)
+            .set_compression(codec)
             .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
             .set_num_values(values as i64)
             .set_total_compressed_size(bytes.len() as i64)

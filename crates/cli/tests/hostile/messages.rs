@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,19 +31,42 @@ pub(crate) fn sharing(path: &Path, columns: usize) {
     let batch = RecordBatch::try_from_iter((0..columns).map(|at| (name(at), one.clone())));
     arrow_stream(path, &batch.unwrap(), None);
     let mut stream = fs::read(path).unwrap();
-    let end = |at: usize| {
-        let bytes = stream[at + PREFIX_BYTES / 2..at + PREFIX_BYTES].try_into().unwrap();
-        at + PREFIX_BYTES + u32::from_le_bytes(bytes) as usize
-    };
-    // The schema has no body.
-    let begin = end(0) + PREFIX_BYTES;
-    let end = end(begin - PREFIX_BYTES);
+    let batch = metadata_after(&stream, metadata_after(&stream, 0).end);
     let body = vec![0; 8 * ROWS + 8];
-    stream.truncate(end);
-    for (at, number) in numbers(&stream[begin..], body.len()) {
-        stream[begin + at..begin + at + 8].copy_from_slice(&(number as u64).to_le_bytes());
+    stream.truncate(batch.end);
+    for (at, number) in numbers(&stream[batch.clone()], body.len()) {
+        set(&mut stream[batch.start + at..], number);
     }
     fs::write(path, [stream, body].concat()).unwrap();
+}
+
+/// A stream of batches of one row, behind each of which are 40 MB of zeros.
+pub(crate) fn padded(path: &Path, batches: usize) {
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 5_000_000]));
+    let batch = RecordBatch::try_from_iter([("id", zeros)]).unwrap();
+    arrow_stream(path, &batch, Some(CompressionType::ZSTD));
+    let mut stream = fs::read(path).unwrap();
+    let schema = metadata_after(&stream, 0);
+    let batch = metadata_after(&stream, schema.end);
+    for (at, number) in numbers(&stream[batch.clone()], 0) {
+        if number == ROWS {
+            set(&mut stream[batch.start + at..], 1);
+        }
+    }
+    // The end of a stream is a message without bytes.
+    let message = &stream[schema.end..stream.len() - PREFIX_BYTES];
+    fs::write(path, [&stream[..schema.end], &message.repeat(batches)].concat()).unwrap();
+}
+
+/// Where the metadata lie of the message at a place.
+fn metadata_after(stream: &[u8], at: usize) -> Range<usize> {
+    let begin = at + PREFIX_BYTES;
+    let bytes = stream[begin - PREFIX_BYTES / 2..begin].try_into().unwrap();
+    begin..begin + u32::from_le_bytes(bytes) as usize
+}
+
+fn set(at: &mut [u8], number: usize) {
+    at[..8].copy_from_slice(&(number as u64).to_le_bytes());
 }
 
 /// What to write where in a batch's metadata.

@@ -52,6 +52,25 @@ const CHUNK_BYTES: usize = 1_536;
 /// That metadata is at most this fraction (1/8) of the memory limit.
 const METADATA_SHARE: usize = 8;
 
+/// Messages of Arrow together take at most this fraction (1/16) of the memory limit, or are one.
+const MESSAGES_SHARE: usize = 16;
+
+/// Messages of Arrow that are read.
+struct Messages {
+    bytes: usize,
+    /// How many may be in memory.
+    at_once: usize,
+}
+
+impl Messages {
+    /// One for each thread if there is room for all of these.
+    fn of(inputs: [&Input; 2], threads: usize, limit: usize) -> anyhow::Result<Self> {
+        let largest = inputs[0].message_bytes()?.max(inputs[1].message_bytes()?).max(1);
+        let at_once = (limit / MESSAGES_SHARE / largest).clamp(1, threads);
+        Ok(Self { bytes: at_once * largest, at_once })
+    }
+}
+
 /// The parameters of a join.
 pub(crate) struct Execution<'a> {
     pub(crate) threads: NonZero<usize>,
@@ -91,6 +110,10 @@ impl Execution<'_> {
         let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };
+        let messages = match self.budget.limit() {
+            Some(limit) => Messages::of([build, probe], self.threads.get(), limit)?,
+            None => Messages { bytes: 0, at_once: usize::MAX },
+        };
         let buffers = match self.budget.limit() {
             Some(limit) => {
                 let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };
@@ -100,7 +123,10 @@ impl Execution<'_> {
                 let columns = columns.sum::<usize>().saturating_sub(COLUMNS_USUAL) * COLUMN_BYTES;
                 let reading = build.reading_bytes().max(probe.reading_bytes());
                 let overhead = self.threads.get() * reading + limit / HEAP_SHARE;
-                self.threads.get() * buffers + overhead.min(limit / OVERHEAD_SHARE) + columns
+                self.threads.get() * buffers
+                    + overhead.min(limit / OVERHEAD_SHARE)
+                    + columns
+                    + messages.bytes
             }
             None => 0,
         };
@@ -109,13 +135,13 @@ impl Execution<'_> {
 
         bar.set_message("build");
         let building = Instant::now();
-        let table = Arc::new(self.build(join, build, watch)?);
+        let table = Arc::new(self.build(join, build, messages.at_once, watch)?);
         phases.build = table.build_time();
         phases.read = building.elapsed().saturating_sub(phases.build);
 
         bar.set_message("probe");
-        let units =
-            Units::new(probe, self.threads.get(), self.batch_size(join.probe_batch_rows()), watch)?;
+        let size = self.batch_size(join.probe_batch_rows());
+        let units = Units::new(probe, self.threads.get(), size, messages.at_once, watch)?;
         let workers = units.threads();
         let group_bytes = self.group_bytes();
         let worker = |_| ProbeWorker::new(units.cursor(), output.as_ref(), group_bytes, watch);
@@ -156,19 +182,30 @@ impl Execution<'_> {
     }
 
     /// Reads a file by all threads into the build side.
-    fn build(&self, join: &HashJoin, input: &Input, watch: Watch<'_>) -> anyhow::Result<JoinTable> {
+    fn build(
+        &self,
+        join: &HashJoin,
+        input: &Input,
+        messages: usize,
+        watch: Watch<'_>,
+    ) -> anyhow::Result<JoinTable> {
         // The memory estimate assumes batches of this length.
         let batch_rows = self.budget.limit().map_or(BUILD_BATCH_ROWS, limited_batch_rows);
         let size = self.batch_size(batch_rows);
-        let units = Units::new(input, self.threads.get(), size, watch)?;
+        let units = Units::new(input, self.threads.get(), size, messages, watch)?;
         let side = Mutex::new(join.build());
         let read = || {
             let mut cursor = units.cursor();
             let push = |batch| side.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
-            while let Some(batch) = cursor.next_batch().inspect_err(|_| units.stop())? {
-                push(batch).inspect_err(|_| units.stop())?;
-            }
-            anyhow::Ok(())
+            let result = (|| {
+                while let Some(batch) = cursor.next_batch()? {
+                    push(batch)?;
+                }
+                anyhow::Ok(())
+            })();
+            // Another thread may wait for what this one has.
+            drop(cursor);
+            result.inspect_err(|_| units.stop())
         };
         let threads = units.threads();
         thread::scope(|scope| {

@@ -6,6 +6,7 @@ mod guarded;
 mod interruptible;
 mod ipc;
 mod parquet;
+mod permits;
 mod plain;
 mod records;
 mod refusal;
@@ -27,9 +28,10 @@ use arrow_schema::{DataType, SchemaRef};
 pub(crate) use self::guarded::guarded;
 use self::parquet::ParquetInput;
 pub(crate) use self::parquet::Part;
+pub(crate) use self::permits::Permit;
 use self::records::Records;
-pub(crate) use self::stream::Batches;
 use self::stream::StreamedInput;
+pub(crate) use self::stream::{Batches, Piece};
 use super::format::Format;
 use super::units::Unit;
 use crate::errors::WrongUse;
@@ -235,6 +237,14 @@ impl Input {
         }
     }
 
+    /// Memory of a message of Arrow while it is read, at most, whatever the number of threads.
+    pub(crate) fn message_bytes(&self) -> anyhow::Result<usize> {
+        let Kind::Streamed(input) = &self.kind else { return Ok(0) };
+        let file = self.reopen()?;
+        let bytes = guarded(|| Ok(input.message_bytes(file)?));
+        bytes.map_err(|error| self.damaged(error))
+    }
+
     /// Reads a part of a file with row groups.
     pub(crate) fn read(&self, unit: Unit, size: BatchSize) -> anyhow::Result<Option<Part>> {
         let Kind::Parquet(input) = &self.kind else { return Ok(None) };
@@ -242,11 +252,16 @@ impl Input {
         part.map(Some).map_err(|error| self.damaged(error))
     }
 
-    /// Reads a file without row groups from start to end.
-    pub(crate) fn read_all(&self, size: BatchSize) -> anyhow::Result<Option<Batches>> {
+    /// Reads a file without row groups from start to end, with at most `messages` of Arrow in
+    /// memory at once.
+    pub(crate) fn read_all(
+        &self,
+        size: BatchSize,
+        messages: usize,
+    ) -> anyhow::Result<Option<Batches>> {
         let Kind::Streamed(input) = &self.kind else { return Ok(None) };
         let file = self.reopen()?;
-        let batches = guarded(|| Ok(input.read(file, size)?));
+        let batches = guarded(|| Ok(input.read(file, size, messages)?));
         batches.map(Some).map_err(|error| self.damaged(error))
     }
 

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use indicatif::ProgressBar;
 
-use super::input::{BatchSize, Batches, Input, Part, guarded};
+use super::input::{BatchSize, Batches, Input, Part, Permit, Piece, guarded};
 use crate::interrupt::Interrupted;
 
 /// Rows of a part, at least: each part opens the file and decodes its dictionaries anew.
@@ -53,9 +53,10 @@ impl<'a> Units<'a> {
         input: &'a Input,
         threads: usize,
         size: BatchSize,
+        messages: usize,
         watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
-        let stream = input.read_all(size)?.map(|batches| Mutex::new(Some(batches)));
+        let stream = input.read_all(size, messages)?.map(|batches| Mutex::new(Some(batches)));
         let row_groups = input.row_groups().unwrap_or_default();
         let units = cut(row_groups.into_iter(), threads * UNITS_PER_THREAD);
         let next = AtomicUsize::new(0);
@@ -77,11 +78,11 @@ impl<'a> Units<'a> {
 
     /// A cursor for one thread.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor { units: self, reading: None }
+        Cursor { units: self, reading: None, permit: None }
     }
 
     /// The next batch of a file without row groups.
-    fn next_of(&self, stream: &Mutex<Option<Batches>>) -> anyhow::Result<Option<RecordBatch>> {
+    fn next_of(&self, stream: &Mutex<Option<Batches>>) -> anyhow::Result<Option<Piece>> {
         let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
         let batch = guarded(|| Ok(stream.as_mut().and_then(Iterator::next).transpose()?));
         if !matches!(batch, Ok(Some(_))) {
@@ -95,6 +96,8 @@ impl<'a> Units<'a> {
 pub(crate) struct Cursor<'a> {
     units: &'a Units<'a>,
     reading: Option<Part>,
+    /// For the message of the batch that it gave last.
+    permit: Option<Arc<Permit>>,
 }
 
 impl Cursor<'_> {
@@ -112,7 +115,10 @@ impl Cursor<'_> {
         loop {
             watch.check()?;
             if let Some(stream) = stream {
-                return self.units.next_of(stream);
+                self.permit = None;
+                let Some((batch, permit)) = self.units.next_of(stream)? else { return Ok(None) };
+                self.permit = permit;
+                return Ok(Some(batch));
             }
             if let Some(reader) = &mut self.reading {
                 let batch = guarded(|| Ok(reader.next().transpose()?));

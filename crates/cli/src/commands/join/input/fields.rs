@@ -16,6 +16,8 @@ use super::refusal::{BYTES_MIN, too_much};
 const FIELD_BYTES: usize = 512;
 /// An item of a list, also of a type without bytes: its number, or its levels.
 pub(super) const ITEM_BYTES: usize = 4;
+/// Before a message of Arrow, since 2019.
+pub(super) const MARKER: [u8; 4] = [0xff; 4];
 /// Shown of a name, which may be as long as a file.
 const NAME_CHARS: usize = 100;
 

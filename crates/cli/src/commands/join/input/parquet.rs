@@ -16,6 +16,7 @@ mod runs;
 mod schema;
 mod source;
 mod thrift;
+mod used;
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -58,14 +58,18 @@ pub(super) fn schema(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// A batch as it is read; refused if it would take more than it may.
-pub(super) fn batch(batch: RecordBatch, bytes_max: usize) -> Result<RecordBatch, ArrowError> {
+/// A batch as it is read; refused if it would take more than it may with what is `beside` it.
+pub(super) fn batch(
+    batch: RecordBatch,
+    beside: usize,
+    bytes_max: usize,
+) -> Result<RecordBatch, ArrowError> {
     let shared = || batch.columns().iter().filter(|column| !is_plain(column.data_type()));
     if shared().next().is_none() {
         return Ok(batch);
     }
     let bytes = shared().map(|column| full_bytes(column, Times::Once, bytes_max));
-    let bytes = bytes.fold(0, usize::saturating_add);
+    let bytes = bytes.fold(beside, usize::saturating_add);
     if bytes > bytes_max {
         let what = "a batch, with a value of its own in each row,";
         let or = ", or write the file without run ends, list views and dense unions";

@@ -1,7 +1,7 @@
 //! CSV and Arrow IPC: read from start to end, each batch by any thread.
 
 use std::fs::File;
-use std::io::{BufReader, Seek};
+use std::io::Seek;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use super::csv::CsvBatches;
 use super::interruptible::Interruptible;
 use super::ipc::IpcReader;
+use super::permits::{Permit, Permits};
 use super::records::Records;
 use super::{BatchSize, Bounds, Opening};
 use crate::commands::join::format::Format;
@@ -22,7 +23,10 @@ const INFERENCE_ROWS: usize = 100_000;
 const DECODER_BYTES: usize = 256 << 10;
 
 /// Batches, for any thread.
-pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<Piece, ArrowError>> + Send>;
+
+/// Rows that one thread takes, and the permit to have the message in memory that they are in.
+pub(crate) type Piece = (RecordBatch, Option<Arc<Permit>>);
 
 /// The schema, and the columns to read.
 pub(super) struct StreamedInput {
@@ -93,15 +97,30 @@ impl StreamedInput {
         DECODER_BYTES
     }
 
-    /// The batches.
-    pub(super) fn read(&self, mut file: File, size: BatchSize) -> Result<Batches, ArrowError> {
-        file.rewind()?;
-        let file = Interruptible::new(file, self.interrupted);
-        let columns = self.columns.clone();
+    /// What is in memory beside the threads' batches while one is read.
+    pub(super) fn message_bytes(&self, file: File) -> Result<usize, ArrowError> {
         Ok(match self.format {
-            Format::Arrow | Format::ArrowStream => {
-                slice(ipc(file, self.format, columns, self.bounds)?, size.rows)
-            }
+            Format::Arrow | Format::ArrowStream => self.ipc(file)?.reading_bytes(),
+            Format::Csv | Format::Tsv | Format::Parquet => 0,
+        })
+    }
+
+    /// The batches, with at most `messages` of Arrow in memory at once.
+    pub(super) fn read(
+        &self,
+        mut file: File,
+        size: BatchSize,
+        messages: usize,
+    ) -> Result<Batches, ArrowError> {
+        file.rewind()?;
+        Ok(match self.format {
+            Format::Arrow | Format::ArrowStream => Box::new(BatchSlicer {
+                batches: self.ipc(file)?,
+                rest: None,
+                batch_rows: size.rows,
+                permits: Permits::new(messages),
+                interrupted: self.interrupted,
+            }),
             Format::Csv | Format::Tsv | Format::Parquet => {
                 // The decoder has an offset for each field of a batch, projected or not, and its
                 // buffers grow to twice what is in them.
@@ -112,14 +131,22 @@ impl StreamedInput {
                     .with_header(true)
                     .with_delimiter(self.format.delimiter())
                     .with_batch_size(rows);
-                let reader = match columns {
+                let reader = match self.columns.clone() {
                     Some(columns) => reader.with_projection(columns),
                     None => reader,
                 };
+                let file = Interruptible::new(file, self.interrupted);
                 let (decoder, most) = (reader.build_decoder(), self.bounds.record_bytes);
-                Box::new(CsvBatches::new(file, decoder, size.bytes, most))
+                let batches = CsvBatches::new(file, decoder, size.bytes, most);
+                Box::new(batches.map(|batch| Ok((batch?, None))))
             }
         })
+    }
+
+    fn ipc(&self, mut file: File) -> Result<IpcReader, ArrowError> {
+        file.rewind()?;
+        let file = Interruptible::new(file, self.interrupted);
+        ipc(file, self.format, self.columns.clone(), self.bounds)
     }
 }
 
@@ -131,35 +158,40 @@ fn ipc(
 ) -> Result<IpcReader, ArrowError> {
     match format {
         Format::Arrow => IpcReader::file(file, columns, bounds.batch_bytes),
-        _ => IpcReader::stream(Box::new(BufReader::new(file)), columns, bounds.batch_bytes),
+        _ => IpcReader::stream(file, columns, bounds.batch_bytes),
     }
 }
 
 /// Slices batches to at most `batch_rows` rows.
-fn slice(
-    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
-    batch_rows: usize,
-) -> Batches {
-    Box::new(BatchSlicer { batches, rest: None, batch_rows })
-}
-
-struct BatchSlicer<B> {
-    batches: B,
+struct BatchSlicer {
+    batches: IpcReader,
     /// The rest of the previous batch.
-    rest: Option<RecordBatch>,
+    rest: Option<(RecordBatch, Arc<Permit>)>,
     batch_rows: usize,
+    permits: Arc<Permits>,
+    interrupted: &'static AtomicBool,
 }
 
-impl<B: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for BatchSlicer<B> {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.rest.take().map(Ok).or_else(|| self.batches.next())? {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(error)),
+impl BatchSlicer {
+    fn read(&mut self) -> Result<Option<Piece>, ArrowError> {
+        let (batch, permit) = match self.rest.take() {
+            Some(rest) => rest,
+            None => {
+                let permit = self.permits.take(self.interrupted)?;
+                let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+                (batch, permit)
+            }
         };
         let (all, rows) = (batch.num_rows(), batch.num_rows().min(self.batch_rows));
-        self.rest = (rows < all).then(|| batch.slice(rows, all - rows));
-        Some(Ok(batch.slice(0, rows)))
+        self.rest = (rows < all).then(|| (batch.slice(rows, all - rows), permit.clone()));
+        Ok(Some((batch.slice(0, rows), Some(permit))))
+    }
+}
+
+impl Iterator for BatchSlicer {
+    type Item = Result<Piece, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
     }
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use arrow_ipc::RecordBatch as BatchMessage;
 use arrow_schema::{ArrowError, DataType, Schema};
 
-use super::fields::ITEM_BYTES;
-use super::fits;
+use super::super::fields::ITEM_BYTES;
+use super::messages::fits;
 
 /// Refuses a batch whose items take too much once each has a number, as while they are gathered.
 pub(super) fn check<'t>(
@@ -15,6 +15,8 @@ pub(super) fn check<'t>(
     columns: impl Iterator<Item = &'t DataType>,
     bytes_max: usize,
 ) -> Result<(), ArrowError> {
+    // Rows have numbers, too.
+    fits(usize::try_from(batch.length()).unwrap_or(0).saturating_mul(ITEM_BYTES), bytes_max)?;
     let mut types = Vec::new();
     columns.for_each(|column| add_nodes(column, false, &mut types));
     let nodes = batch.nodes().into_iter().flatten().zip(types);
@@ -103,7 +105,7 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
         drop(writer);
-        let read = IpcReader::stream(Box::new(Cursor::new(bytes)), None, 1 << 20).unwrap();
+        let read = IpcReader::stream(Cursor::new(bytes), None, 1 << 20).unwrap();
         let batches: Result<Vec<_>, _> = read.collect();
         match batches {
             Ok(batches) => {

@@ -14,8 +14,7 @@ use parquet::file::metadata::{
 };
 use parquet::file::reader::Length;
 
-use super::super::fields;
-use super::super::ipc::MARKER;
+use super::super::fields::{self, MARKER};
 use super::super::plain;
 use super::super::records::COLUMNS_MAX;
 use super::super::refusal::{BYTES_MIN, too_much};

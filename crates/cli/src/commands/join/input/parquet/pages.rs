@@ -10,10 +10,10 @@ use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::super::refusal::too_much;
 use super::TEXT_BYTES_MAX;
+use super::row_group::Pages;
 use super::rows;
 use super::source::Source;
 use super::thrift::{Malformed, Reader, kind};
@@ -52,7 +52,7 @@ struct Header {
 
 /// Looks through the pages of a chunk; more than `bytes_max` for one of them is refused.
 pub(super) fn room(
-    file: &Source,
+    file: &Arc<Source>,
     metadata: &ParquetMetaData,
     (group, leaf): (usize, usize),
     bytes_max: usize,
@@ -152,7 +152,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    fn room(self, file: &Source, group: &RowGroupMetaData) -> anyhow::Result<Room> {
+    fn room(self, file: &Arc<Source>, group: &RowGroupMetaData) -> anyhow::Result<Room> {
         let description = self.chunk.column_descr();
         let mut widest = match description.physical_type() {
             // A missing value takes as much as one that is there.
@@ -181,7 +181,7 @@ impl<'a> Seen<'a> {
     /// of little.
     fn widest_list(
         &self,
-        file: &Source,
+        file: &Arc<Source>,
         value: usize,
         group: &RowGroupMetaData,
     ) -> anyhow::Result<usize> {
@@ -205,12 +205,11 @@ impl<'a> Seen<'a> {
     }
 
     /// The longest text of the dictionary; its size if that is no matter.
-    fn widest_of_dictionary(&self, file: &Source) -> anyhow::Result<usize> {
+    fn widest_of_dictionary(&self, file: &Arc<Source>) -> anyhow::Result<usize> {
         if self.dictionary.saturating_mul(BATCH_ROWS) <= self.bytes_max.min(TEXT_BYTES_MAX) {
             return Ok(self.dictionary);
         }
-        let file = Arc::new(file.clone());
-        let mut pages = SerializedPageReader::new(file, self.chunk, 0, None)?;
+        let mut pages = Pages::of(file, self.chunk, 0, None)?;
         let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else { return Ok(0) };
         let widest = rows::lengths(&buf).max().unwrap_or(0) as usize;
         Ok(widest.min(self.dictionary))

@@ -7,11 +7,14 @@ use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
-use super::delta;
+use super::super::refusal::RATIO_USUAL;
 use super::source::Source;
+use super::{delta, used};
 
 /// One row group of a file.
 pub(super) struct RowGroup {
@@ -35,10 +38,7 @@ impl RowGroups for RowGroup {
         let chunk = self.metadata_of_group().column(leaf);
         let index = self.metadata.offset_index();
         let places = index.map(|index| index[self.index][leaf].page_locations().clone());
-        let description = chunk.column_descr();
-        let levels = [description.max_rep_level(), description.max_def_level()];
-        let pages = SerializedPageReader::new(self.file.clone(), chunk, self.num_rows(), places)?;
-        Ok(Box::new(Chunk(Some(Pages { pages, levels }))))
+        Ok(Box::new(Chunk(Some(Pages::of(&self.file, chunk, self.num_rows(), places)?))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -65,10 +65,46 @@ impl Iterator for Chunk {
 impl PageIterator for Chunk {}
 
 /// The pages of a chunk.
-struct Pages {
+pub(super) struct Pages {
+    file: Arc<Source>,
     pages: SerializedPageReader<Source>,
-    /// The highest repetition and definition levels.
-    levels: [i16; 2],
+    column: ColumnDescPtr,
+    compressed_bytes: usize,
+    /// Decompressed so far.
+    bytes: usize,
+}
+
+impl Pages {
+    /// Of a chunk of `rows` rows, or of none if it is read from end to end; with the places of its
+    /// pages if they are known.
+    pub(super) fn of(
+        file: &Arc<Source>,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+        places: Option<Vec<PageLocation>>,
+    ) -> Result<Self> {
+        let pages = SerializedPageReader::new(file.clone(), chunk, rows, places)?;
+        let compressed_bytes = chunk.byte_range().1 as usize;
+        let (file, column) = (file.clone(), chunk.column_descr_ptr());
+        Ok(Self { file, pages, column, compressed_bytes, bytes: 0 })
+    }
+
+    /// Refuses a file that decompresses to much that no value has.
+    fn check_used(&mut self, page: &Page) -> Result<()> {
+        let bytes = page.buffer().len();
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes / RATIO_USUAL <= self.compressed_bytes {
+            return Ok(());
+        }
+        let unused = bytes.saturating_sub(used::bytes(page, &self.column));
+        match self.file.add_unused(unused) {
+            false => Ok(()),
+            true => {
+                let says = "its pages have more that no value has than values: write it again";
+                Err(ParquetError::General(says.to_owned()))
+            }
+        }
+    }
 }
 
 impl Iterator for Pages {
@@ -81,13 +117,12 @@ impl Iterator for Pages {
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.pages.get_next_page()?;
-        match &page {
-            Some(page) if !is_sound(page, self.levels) => {
-                Err(ParquetError::General("a page has more texts than it says".to_owned()))
-            }
-            _ => Ok(page),
+        let Some(page) = self.pages.get_next_page()? else { return Ok(None) };
+        self.check_used(&page)?;
+        if !is_sound(&page, levels(&self.column)) {
+            return Err(ParquetError::General("a page has more texts than it says".to_owned()));
         }
+        Ok(Some(page))
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
@@ -101,6 +136,11 @@ impl PageReader for Pages {
     fn at_record_boundary(&mut self) -> Result<bool> {
         self.pages.at_record_boundary()
     }
+}
+
+/// The highest repetition and definition levels of a column.
+pub(super) fn levels(column: &ColumnDescriptor) -> [i16; 2] {
+    [column.max_rep_level(), column.max_def_level()]
 }
 
 /// Texts written as differences say how many they are once more.

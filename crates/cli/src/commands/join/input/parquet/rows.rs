@@ -11,27 +11,26 @@ use anyhow::{Context, ensure};
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::delta::{self, Lengths};
-use super::row_group::parts;
+use super::row_group::{Pages, levels, parts};
 use super::runs::Runs;
 use super::source::Source;
 
 /// Bytes of the widest row: `value_bytes` of each value, and of texts their lengths too. More rows
 /// than those of the row group are refused.
 pub(super) fn widest(
-    file: &Source,
+    file: &Arc<Source>,
     chunk: &ColumnChunkMetaData,
     group_rows: i64,
     value_bytes: usize,
 ) -> anyhow::Result<usize> {
     let description = chunk.column_descr();
-    let levels = [description.max_rep_level(), description.max_def_level()];
+    let levels = levels(description);
     let has_texts = description.physical_type() == Type::BYTE_ARRAY;
     let mut rows = Rows { levels, value_bytes, row: 0, widest: 0, begun: 0 };
     let mut dictionary: Vec<u32> = Vec::new();
-    let mut pages = SerializedPageReader::new(Arc::new(file.clone()), chunk, 0, None)?;
+    let mut pages = Pages::of(file, chunk, 0, None)?;
     while let Some(page) = pages.get_next_page()? {
         if let Page::DictionaryPage { buf, .. } = &page {
             dictionary = if has_texts { lengths(buf).collect() } else { Vec::new() };
@@ -234,7 +233,7 @@ mod tests {
                 writer.close().unwrap();
                 let reader = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
                 let chunk = reader.metadata().row_group(0).column(0);
-                let source = Source::new(file, &INTERRUPTED).unwrap();
+                let source = Arc::new(Source::new(file, &INTERRUPTED).unwrap());
                 let found = widest(&source, chunk, 400, 8).unwrap();
                 assert_eq!(found, expected, "{encoding:?}");
             }

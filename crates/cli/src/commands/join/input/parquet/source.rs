@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::super::refusal::UNUSED_BYTES_MAX;
 use crate::interrupt::Interrupted;
 
 /// The file and its length when it was opened.
@@ -19,12 +20,21 @@ pub(super) struct Source {
     length: u64,
     /// Pages are few bytes that may stand for much work: it is looked at before each of them.
     interrupted: &'static AtomicBool,
+    /// Bytes of pages so far that were decompressed and that no value has.
+    unused_bytes: Arc<AtomicUsize>,
 }
 
 impl Source {
     pub(super) fn new(file: File, interrupted: &'static AtomicBool) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file: Arc::new(file), length, interrupted })
+        let unused_bytes = Arc::new(AtomicUsize::new(0));
+        Ok(Self { file: Arc::new(file), length, interrupted, unused_bytes })
+    }
+
+    /// Adds bytes that were decompressed and that no value has. Whether there are too many.
+    pub(super) fn add_unused(&self, bytes: usize) -> bool {
+        let before = self.unused_bytes.fetch_add(bytes, Ordering::Relaxed);
+        before.saturating_add(bytes) > UNUSED_BYTES_MAX
     }
 
     fn check(&self) -> io::Result<()> {

@@ -1,0 +1,66 @@
+//! What a file's dictionaries take: each is kept until another has its number, and all are looked
+//! at as often as one is added to.
+
+use std::collections::HashMap;
+
+use arrow_ipc::DictionaryBatch;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+
+use super::super::refusal::{RATIO_USUAL, too_much, wrong};
+use super::messages::Size;
+
+/// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
+const COPIED_BYTES_MAX: usize = 8 << 30;
+
+/// A look at a field for the number of its dictionary, as bytes that are copied.
+const LOOK_BYTES: usize = 16;
+
+/// The dictionaries so far.
+pub(super) struct Dictionaries {
+    /// What each holds by its number, and all of them.
+    of_each: HashMap<i64, usize>,
+    pub(super) bytes: usize,
+    /// What was copied to make them, or is zeros for the most part.
+    copied_bytes: usize,
+    /// All fields, nested ones too: each message of a dictionary has all of them looked at.
+    fields: usize,
+    /// Values of a dictionary may hold another one, also once that is replaced.
+    keeps_replaced: bool,
+}
+
+impl Dictionaries {
+    pub(super) fn new(schema: &SchemaRef) -> Self {
+        let fields = schema.flattened_fields();
+        let keeps_replaced = fields.iter().any(|field| match field.data_type() {
+            DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
+            _ => false,
+        });
+        let (of_each, fields) = (HashMap::new(), fields.len());
+        Self { of_each, bytes: 0, copied_bytes: 0, fields, keeps_replaced }
+    }
+
+    /// Counts a message, before it is decoded.
+    pub(super) fn add(
+        &mut self,
+        dictionary: &DictionaryBatch<'_>,
+        size: Size,
+        bytes_max: usize,
+    ) -> Result<(), ArrowError> {
+        let before = self.of_each.entry(dictionary.id()).or_default();
+        let replaces = !dictionary.isDelta() && !self.keeps_replaced;
+        let kept = if replaces { 0 } else { *before };
+        self.bytes = self.bytes - *before + kept + size.held();
+        let copied = if dictionary.isDelta() { *before } else { 0 };
+        let repeats = size.made / RATIO_USUAL > size.bytes;
+        let made = if repeats { size.made } else { 0 };
+        self.copied_bytes += copied + made + self.fields * LOOK_BYTES;
+        *before = kept + size.held();
+        if self.bytes > bytes_max {
+            return Err(too_much("a file's dictionaries", self.bytes, bytes_max, "").into());
+        }
+        if self.copied_bytes > COPIED_BYTES_MAX {
+            return Err(wrong("its dictionaries are added to too often: write each at once"));
+        }
+        Ok(())
+    }
+}
