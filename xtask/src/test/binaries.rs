@@ -68,6 +68,8 @@ pub(crate) struct Running {
     pub(crate) kills: Option<u32>,
     /// Scales of TPC-DS, likewise.
     pub(crate) tpcds: Option<&'static str>,
+    /// Whether each cell of the catalogue's studies is run, or each value of a setting.
+    pub(crate) every_cell: bool,
 }
 
 /// What was built, and why not all of it was.
@@ -207,6 +209,7 @@ fn read_through(
         command.envs(number.map(|number| (name, number.to_string())));
     }
     command.envs(running.tpcds.map(|scales| ("WORKAHEAD_TPCDS", scales)));
+    command.envs(running.every_cell.then_some(("WORKAHEAD_CELLS", "all")));
     let mut command = limited(command);
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -291,6 +294,7 @@ mod tests {
         mutants: None,
         kills: None,
         tpcds: None,
+        every_cell: false,
     };
 
     #[test]
@@ -311,12 +315,13 @@ mod tests {
         let all = ran(
             &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && \
                [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS $WORKAHEAD_KILLS\" = '9 7 5' ] && \
-               [ \"$WORKAHEAD_TPCDS\" = 0.1,1 ]"],
+               [ \"$WORKAHEAD_TPCDS $WORKAHEAD_CELLS\" = '0.1,1 all' ]"],
             &Running {
                 cases: Some(9),
                 mutants: Some(7),
                 kills: Some(5),
                 tpcds: Some("0.1,1"),
+                every_cell: true,
                 ..USUAL
             },
         );

@@ -202,6 +202,7 @@ impl Context<'_> {
             mutants: long(10_000),
             kills: long(200),
             tpcds: (self.options.depth == Depth::Full).then_some("0.1,1"),
+            every_cell: self.options.depth == Depth::Full,
         }
     }
 }

@@ -1,7 +1,6 @@
-//! Every study of these engines that comes with the command, each of its cells run once on little
-//! data: its names exist, and every answer is the oracle's.
+//! Every study of these engines that comes with the command, each value of its settings run once on
+//! little data: its names exist, and every answer is the oracle's.
 
-use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -13,6 +12,7 @@ use workahead_study::instrument::CACHES;
 use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
+use workahead_study::testing::{self, CellsRun, folder_of};
 use workahead_study::worker_process::{Command, Request};
 
 /// The same cell of a served database over little data.
@@ -102,12 +102,12 @@ fn run(engine: &mut dyn Engine, cell: &Cell) -> Result<Sample, EngineError> {
 
 /// A test for each engine and folder of the catalogue, or a part of one: no test takes more than a
 /// minute.
-macro_rules! every_cell_runs {
+macro_rules! every_study_runs {
     ($($test:ident: $engine:literal, $folder:literal, $part:literal of $parts:literal;)*) => {
         $(
             #[test]
             fn $test() {
-                every_cell_runs($engine, $folder, ($part, $parts));
+                every_study_runs($engine, $folder, ($part, $parts));
             }
         )*
 
@@ -125,7 +125,7 @@ macro_rules! every_cell_runs {
     };
 }
 
-every_cell_runs! {
+every_study_runs! {
     datafusion_of_chang: "datafusion", "chang", 1 of 1;
     duckdb_of_chang: "duckdb", "chang", 1 of 1;
     duckdb_of_hassanein: "duckdb", "hassanein", 1 of 1;
@@ -139,13 +139,8 @@ every_cell_runs! {
     sysbench_of_yamada: "sysbench", "yamada", 1 of 1;
 }
 
-/// The part of a study's name before the slash.
-fn folder_of(id: &str) -> &str {
-    id.split_once('/').map_or(id, |(folder, _)| folder)
-}
-
 /// Of an engine's studies in a folder, those of one part.
-fn every_cell_runs(engine_name: &str, folder: &str, (part, parts): (usize, usize)) {
+fn every_study_runs(engine_name: &str, folder: &str, (part, parts): (usize, usize)) {
     if engine_name == "datafusion" && !cfg!(feature = "sql") {
         return;
     }
@@ -153,16 +148,9 @@ fn every_cell_runs(engine_name: &str, folder: &str, (part, parts): (usize, usize
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
     let engines = engines();
-    let mut studies = 0;
-    for study in catalogue::all() {
-        let spec = Spec::parse(study.id, study.text).unwrap();
-        if spec.engine != engine_name || folder_of(study.id) != folder {
-            continue;
-        }
-        studies += 1;
-        if studies % parts != part % parts {
-            continue;
-        }
+    let studies = testing::studies(engine_name, folder, (part, parts));
+    assert!(!studies.is_empty());
+    for spec in studies {
         let plan = RunPlan::new(&spec);
         let context = EngineContext {
             data_dir: home.path().to_owned(),
@@ -171,11 +159,10 @@ fn every_cell_runs(engine_name: &str, folder: &str, (part, parts): (usize, usize
         };
         let mut engine = engines.open(&spec.engine, &context).unwrap();
         let served = spec.engine != "sysbench";
-        // Those that differ in size only are then the same.
-        let mut seen = HashSet::new();
+        let mut run_already = CellsRun::default();
         for cell in plan.cells {
             let need = engine.check(&cell);
-            let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
+            let need = need.unwrap_or_else(|error| panic!("{}: {error}", spec.id));
             if need.impossible.is_some() {
                 continue;
             }
@@ -189,22 +176,22 @@ fn every_cell_runs(engine_name: &str, folder: &str, (part, parts): (usize, usize
                 }
                 // Checked above; the same work by another model.
                 cell.settings.remove(CACHES);
-                // So is the rest of a study that this large program is started for: it takes ten
-                // seconds below valgrind before it does anything.
-                if spec.engine != "postgres" && !seen.is_empty() {
+                // So is the rest of a study: this large program, where it is started for a cell,
+                // takes ten seconds below valgrind before it does anything.
+                let all = spec.engine == "postgres" && CellsRun::are_all();
+                if !all && !run_already.is_empty() {
                     continue;
                 }
             }
-            if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
+            if !run_already.adds(&cell) {
                 continue;
             }
             let sample = run(engine.as_mut(), &cell)
-                .unwrap_or_else(|error| panic!("{}: {:?}: {error}", study.id, cell.settings));
+                .unwrap_or_else(|error| panic!("{}: {:?}: {error}", spec.id, cell.settings));
             // Clients of a server look at each answer themselves.
-            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", study.id);
-            assert!(served || sample.answer.rows > 0, "{}", study.id);
+            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", spec.id);
+            assert!(served || sample.answer.rows > 0, "{}", spec.id);
         }
         engine.finish().unwrap();
     }
-    assert!(studies >= parts);
 }

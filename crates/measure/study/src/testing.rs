@@ -3,9 +3,10 @@
 //! Its time is a pure function of the cell, the repetition and a seed, so a test knows the
 //! findings; and a test can make it stop, fail or answer wrongly at a chosen visit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use crate::catalogue;
 use crate::cell::Cell;
 use crate::collection::Collection;
 use crate::engine::{Answer, Engine, EngineError, Need, Sample, Stop};
@@ -191,4 +192,46 @@ pub fn results(dir: &Path, text: &str, engine: &mut dyn Engine) -> Results {
     let job = Job { plan: &plan, fingerprint: &record.plan, dir };
     runner::run(job, engine, &Stop::new(), &mut |_| {}).expect("a run");
     Results::load(dir).expect("what was just written")
+}
+
+/// The catalogue's studies of an engine in a folder: of `parts` parts, those of the given one.
+pub fn studies(engine: &str, folder: &str, (part, parts): (usize, usize)) -> Vec<Spec> {
+    let all = catalogue::all().iter().filter(|study| folder_of(study.id) == folder);
+    let all = all.map(|study| Spec::parse(study.id, study.text).expect("a study of ours"));
+    let ours = all.filter(|spec| spec.engine == engine);
+    ours.enumerate().filter(|(at, _)| at % parts == part % parts).map(|(_, spec)| spec).collect()
+}
+
+/// The part of a study's name before the slash.
+pub fn folder_of(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(folder, _)| folder)
+}
+
+/// Which cells of a study a test runs: each value of a setting in one of them, or with
+/// `WORKAHEAD_CELLS=all` all that differ.
+#[derive(Debug, Default)]
+pub struct CellsRun {
+    cells: HashSet<String>,
+    values: HashSet<String>,
+}
+
+impl CellsRun {
+    /// Whether no cell is run so far.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Whether this one is run.
+    pub fn adds(&mut self, cell: &Cell) -> bool {
+        let differs = self.cells.insert(format!("{:?} {:?}", cell.settings, cell.protocol));
+        let values = cell.settings.iter().map(|(key, value)| format!("{key} {value:?}"));
+        let values = values.chain([format!("{:?}", cell.protocol)]);
+        let new = values.filter(|value| self.values.insert(value.clone())).count();
+        differs && (new > 0 || Self::are_all())
+    }
+
+    /// Whether all are run that differ.
+    pub fn are_all() -> bool {
+        std::env::var("WORKAHEAD_CELLS").is_ok_and(|which| which == "all")
+    }
 }

@@ -1,7 +1,5 @@
-//! Runs each cell of every embedded study of modelled machines once on little data: its settings
-//! are valid, and every answer is the oracle's.
-
-use std::collections::HashSet;
+//! Runs every embedded study of modelled machines on little data, each value of a setting once: it
+//! is valid, and every answer is the oracle's.
 
 use workahead_modelled::Modelled;
 use workahead_study::catalogue;
@@ -10,6 +8,7 @@ use workahead_study::engine::{Engine, Stop};
 use workahead_study::run_plan::RunPlan;
 use workahead_study::setting::Setting;
 use workahead_study::spec::Spec;
+use workahead_study::testing::{self, CellsRun, folder_of};
 
 /// A cell of a modelled query over few rows.
 fn short(mut cell: Cell) -> Cell {
@@ -81,12 +80,12 @@ fn least(cell: Cell) -> Cell {
 }
 
 /// A test for each folder of the catalogue, or a part of one: no test takes more than a minute.
-macro_rules! every_cell_runs {
+macro_rules! every_study_runs {
     ($($test:ident: $folder:literal, $part:literal of $parts:literal;)*) => {
         $(
             #[test]
             fn $test() {
-                every_cell_runs($folder, $part, $parts);
+                every_study_runs($folder, $part, $parts);
             }
         )*
 
@@ -102,7 +101,7 @@ macro_rules! every_cell_runs {
     };
 }
 
-every_cell_runs! {
+every_study_runs! {
     beyond: "beyond", 1 of 2;
     more_beyond: "beyond", 2 of 2;
     hassanein: "hassanein", 1 of 1;
@@ -111,45 +110,31 @@ every_cell_runs! {
     zhou: "zhou", 1 of 1;
 }
 
-/// The part of a study's name before the slash.
-fn folder_of(id: &str) -> &str {
-    id.split_once('/').map_or(id, |(folder, _)| folder)
-}
-
 /// Of a folder's studies, those of one part.
-fn every_cell_runs(folder: &str, part: usize, parts: usize) {
-    let mut studies = 0;
-    for study in catalogue::all() {
-        let spec = Spec::parse(study.id, study.text).unwrap();
-        if spec.engine != "modelled" || folder_of(study.id) != folder {
-            continue;
-        }
-        studies += 1;
-        if studies % parts != part % parts {
-            continue;
-        }
+fn every_study_runs(folder: &str, part: usize, parts: usize) {
+    let studies = testing::studies("modelled", folder, (part, parts));
+    assert!(!studies.is_empty());
+    for spec in studies {
         let plan = RunPlan::new(&spec);
         let mut engine = Modelled::open(&plan.engine_context()).unwrap();
-        // Cells that differ in size only are then the same.
-        let mut seen = HashSet::new();
+        let mut run = CellsRun::default();
         for cell in plan.cells {
             let need = engine.check(&cell);
-            let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
+            let need = need.unwrap_or_else(|error| panic!("{}: {error}", spec.id));
             if need.impossible.is_some() {
                 continue;
             }
             let cell = least(cell);
-            if !seen.insert(format!("{:?} {:?}", cell.settings, cell.protocol)) {
+            if !run.adds(&cell) {
                 continue;
             }
             let stop = Stop::new();
             let ran = engine.prepare(&cell, &stop).and_then(|()| engine.run(&cell, &stop));
             let sample =
-                ran.unwrap_or_else(|error| panic!("{}: {:?}: {error}", study.id, cell.settings));
-            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", study.id);
-            assert!(sample.answer.rows > 0, "{}", study.id);
+                ran.unwrap_or_else(|error| panic!("{}: {:?}: {error}", spec.id, cell.settings));
+            assert!(sample.tuples > 0 && sample.wall_s > 0.0, "{}", spec.id);
+            assert!(sample.answer.rows > 0, "{}", spec.id);
         }
         engine.finish().unwrap();
     }
-    assert!(studies >= parts);
 }
