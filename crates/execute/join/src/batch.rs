@@ -105,7 +105,7 @@ pub(crate) fn pieces_within(
 ) -> impl Iterator<Item = RecordBatch> {
     let mut left: Vec<RecordBatch> = pieces(batch, rows).collect();
     left.reverse();
-    halved(left, move |piece| rows_bytes(piece) <= bytes_max)
+    halved(left, move |piece| bytes_max == usize::MAX || rows_bytes(piece) <= bytes_max)
 }
 
 /// Batches from the last one on, each halved until it fits or has one row.

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
+use arrow_array::types::{ByteViewType, Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array, ArrayRef, GenericByteViewArray, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::MAX_INLINE_VIEW_LEN;
 use arrow_schema::{DataType, UnionMode};
@@ -78,8 +78,8 @@ pub fn run_bytes(array: &dyn Array, rows: Range<usize>) -> usize {
         DataType::LargeUtf8 => of_offsets(array.as_string::<i64>().offsets(), &rows),
         DataType::Binary => of_offsets(array.as_binary::<i32>().offsets(), &rows),
         DataType::LargeBinary => of_offsets(array.as_binary::<i64>().offsets(), &rows),
-        DataType::Utf8View => array.as_string_view().views()[rows].iter().map(view_bytes).sum(),
-        DataType::BinaryView => array.as_binary_view().views()[rows].iter().map(view_bytes).sum(),
+        DataType::Utf8View => of_views(array.as_string_view(), rows),
+        DataType::BinaryView => of_views(array.as_binary_view(), rows),
         // Of a type that is not among these an average.
         _ => nested_bytes(array, rows, IN_MEMORY)
             .unwrap_or_else(|| count * array.get_array_memory_size().div_ceil(array.len().max(1))),
@@ -202,6 +202,14 @@ fn items<O: ArrowNativeType>(offsets: &OffsetBuffer<O>, rows: &Range<usize>) -> 
 
 fn of_offsets<O: ArrowNativeType>(offsets: &OffsetBuffer<O>, rows: &Range<usize>) -> usize {
     rows.len() * size_of::<O>() + items(offsets, rows).len()
+}
+
+/// Without a look at any of them if all lie in their views.
+fn of_views<T: ByteViewType>(array: &GenericByteViewArray<T>, rows: Range<usize>) -> usize {
+    match array.data_buffers() {
+        [] => rows.len() * size_of::<u128>(),
+        _ => array.views()[rows].iter().map(view_bytes).sum(),
+    }
 }
 
 /// The low half of a view is its length.
