@@ -66,7 +66,8 @@ pub fn run<W: Worker>(
                 let mut guard = StopOnFailure { group, finished: false };
                 let metrics = run_worker(table, &mut worker, group);
                 guard.finished = metrics.is_ok();
-                metrics.map(|metrics| (worker, metrics))
+                // One that was stopped ends here: others may wait for what it has.
+                metrics.map(|metrics| (!group.stops()).then_some((worker, metrics)))
             });
             match spawned {
                 Ok(thread) => threads.push(thread),
@@ -85,7 +86,7 @@ pub fn run<W: Worker>(
     let mut finished = Vec::with_capacity(count);
     let mut total = ProbeMetrics::default();
     for result in results {
-        let (worker, metrics) = result?;
+        let Some((worker, metrics)) = result? else { continue };
         total = total.plus(metrics);
         finished.push(worker);
     }
