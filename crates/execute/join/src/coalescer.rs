@@ -1,14 +1,20 @@
 //! Coalesces small outputs until there are enough rows, or bytes, for a batch.
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::take::take_record_batch;
 
 use crate::JoinSpec;
 use crate::batch::rows_bytes;
 
 /// Outputs of less than this part of a batch are coalesced.
 const FEW: usize = 4;
+
+/// An output of a run of rows is a slice of the input's batch, all of which it keeps in memory. It
+/// is copied if that is more than this many times its own bytes, and not little.
+const KEPT_TIMES: usize = 2;
+const KEPT_MIN: usize = 64 << 10;
 
 /// Outputs held back.
 pub(crate) struct Coalescer {
@@ -36,6 +42,15 @@ impl Coalescer {
             // Large outputs aren't copied just to coalesce them with a few rows before.
             self.finish()?;
         }
+        let is_held = !many && !wide;
+        let output = match is_held && output.get_array_memory_size() > KEPT_TIMES * bytes + KEPT_MIN
+        {
+            true => {
+                let rows = UInt32Array::from_iter_values(0..output.num_rows() as u32);
+                take_record_batch(&output, &rows)?
+            }
+            false => output,
+        };
         self.outputs.push_batch(output)?;
         self.bytes += bytes;
         if wide || self.bytes > bytes_max {
