@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::{
-    ArrayRef, FixedSizeBinaryArray, Int64Array, NullArray, RecordBatch, new_null_array,
+    ArrayRef, FixedSizeBinaryArray, Int64Array, NullArray, RecordBatch, StringArray, new_null_array,
 };
 use arrow_cast::base64::{BASE64_STANDARD, Engine};
 use arrow_ipc::writer::{DictionaryHandling, StreamWriter};
@@ -78,13 +78,17 @@ fn dictionaries_are_counted_together() {
         messages::write(&place.path(name), DictionaryHandling::Resend, &many);
         is_refused(&place, name, "dictionaries take");
         messages::write(&place.path(name), DictionaryHandling::Delta, &longer);
-        is_refused(&place, name, "dictionaries take");
+        is_refused(&place, name, "MiB that may be used for it");
+        // Where no column has them, they are not read.
+        assert_eq!(ends_well(&place, &join(name, &[]), "counted"), Some(0));
     }
     // One that is replaced takes nothing any more.
-    let replaced: Vec<_> =
-        ["a", "b", "c", "d", "e", "f"].map(|text| with_dictionaries(2, text)).into();
+    let replaced: Vec<_> = "abcdefghijklmnopqrst".chars().map(String::from).collect();
+    let replaced: Vec<_> = replaced.iter().map(|text| with_dictionaries(1, text)).collect();
     messages::write(&place.path("left.arrows"), DictionaryHandling::Resend, &replaced);
-    assert_eq!(ends_well(&place, &join("left.arrows", &[]), "replaced"), Some(0));
+    for more in [&[][..], &["--build-side", "right", "--out", "out.arrow"]] {
+        assert_eq!(ends_well(&place, &join("left.arrows", more), "replaced"), Some(0));
+    }
 }
 
 const LIST: &str = "required group NAME (LIST) { repeated group list { required int64 item; } }";
@@ -250,6 +254,46 @@ fn messages_are_charged() {
         let arguments = join("left.arrows", &[&["--build-side", "right"], more].concat());
         assert_eq!(ends_well(&place, &arguments, "wide"), Some(0));
     }
+}
+
+#[test]
+fn an_error_of_one_thread_ends_all() {
+    let place = place();
+    // Messages of which one may be in memory, and a row that the filter can't compute.
+    let rows = 40_000_i64;
+    let wide = (0..rows).map(|_| [7; 100]);
+    let wide: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter(wide).unwrap());
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row % 500)));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row - 9)));
+    let left = RecordBatch::try_from_iter([("id", ids), ("n", numbers), ("w", wide)]).unwrap();
+    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
+    let mut stream = StreamWriter::try_new(file, &left.schema()).unwrap();
+    (0..10).for_each(|_| stream.write(&left).unwrap());
+    stream.finish().unwrap();
+    let arguments = ["--threads", "8", "--filter", "1 / left.n < 2", "--out", "out.parquet"];
+    let arguments = join("left.arrows", &[&["--build-side", "right"], &arguments[..]].concat());
+    assert_eq!(ends_well(&place, &arguments, "divided"), Some(1));
+    assert!(place.fails(&arguments, 1).contains("Divide by zero"));
+}
+
+#[test]
+fn outputs_that_are_held_back_keep_no_message() {
+    let place = place();
+    // A row of each message is joined; the rest of it is a text that is not selected.
+    let text = "x".repeat(20_000_000);
+    let batch = |row: i64| {
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![row]));
+        let short: ArrayRef = Arc::new(StringArray::from(vec![format!("row {row}")]));
+        let long: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
+        RecordBatch::try_from_iter([("id", ids), ("s", short), ("w", long)]).unwrap()
+    };
+    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
+    let mut stream = StreamWriter::try_new(file, &batch(0).schema()).unwrap();
+    (0..20).for_each(|row| stream.write(&batch(row)).unwrap());
+    stream.finish().unwrap();
+    let arguments = ["--threads", "1", "--select", "id,s", "--out", "out.arrow"];
+    let arguments = join("left.arrows", &[&["--build-side", "right"], &arguments[..]].concat());
+    assert_eq!(ends_well(&place, &arguments, "held back"), Some(0));
 }
 
 #[test]

@@ -33,7 +33,7 @@ const STILL: &[(&str, usize)] = &[
     ("reproduce", 8),
     ("scheduler", 3),
     ("simulator", 16),
-    ("study", 12),
+    ("study", 11),
     ("workloads", 7),
 ];
 

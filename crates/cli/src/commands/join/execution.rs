@@ -64,10 +64,10 @@ struct Messages {
 
 impl Messages {
     /// One for each thread if there is room for all of these.
-    fn of(inputs: [&Input; 2], threads: usize, limit: usize) -> anyhow::Result<Self> {
-        let largest = inputs[0].message_bytes()?.max(inputs[1].message_bytes()?).max(1);
+    fn of(inputs: [&Input; 2], threads: usize, limit: usize) -> Self {
+        let largest = inputs[0].message_bytes().max(inputs[1].message_bytes()).max(1);
         let at_once = (limit / MESSAGES_SHARE / largest).clamp(1, threads);
-        Ok(Self { bytes: at_once * largest, at_once })
+        Self { bytes: at_once * largest, at_once }
     }
 }
 
@@ -111,7 +111,7 @@ impl Execution<'_> {
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };
         let messages = match self.budget.limit() {
-            Some(limit) => Messages::of([build, probe], self.threads.get(), limit)?,
+            Some(limit) => Messages::of([build, probe], self.threads.get(), limit),
             None => Messages { bytes: 0, at_once: usize::MAX },
         };
         let buffers = match self.budget.limit() {

@@ -238,11 +238,11 @@ impl Input {
     }
 
     /// Memory of a message of Arrow while it is read, at most, whatever the number of threads.
-    pub(crate) fn message_bytes(&self) -> anyhow::Result<usize> {
-        let Kind::Streamed(input) = &self.kind else { return Ok(0) };
-        let file = self.reopen()?;
-        let bytes = guarded(|| Ok(input.message_bytes(file)?));
-        bytes.map_err(|error| self.damaged(error))
+    pub(crate) fn message_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Parquet(_) => 0,
+            Kind::Streamed(input) => input.message_bytes(),
+        }
     }
 
     /// Reads a part of a file with row groups.

@@ -14,7 +14,7 @@ mod dictionaries;
 mod items;
 mod messages;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -24,11 +24,12 @@ use arrow_data::ArrayData;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, MessageHeader, MetadataVersion, root_as_footer};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use workahead_join::run_bytes;
 
 use self::dictionaries::Dictionaries;
 use self::messages::{Encapsulated, METADATA_BYTES_MAX, Messages, PREFIX_BYTES, fits, message_of};
+use super::plain::Texts;
 use super::refusal::{RATIO_USUAL, UNUSED_BYTES_MAX, wrong};
 use super::{fields, plain};
 
@@ -47,15 +48,26 @@ pub(super) struct IpcReader {
     dictionaries: Dictionaries,
     /// Types of dictionaries' values by their numbers.
     values: HashMap<i64, DataType>,
+    /// Numbers of the dictionaries that the columns to read need; none if all do.
+    needed: Option<HashSet<i64>>,
+    texts: Texts,
     /// What was decompressed and no row has.
     unused_bytes: usize,
 }
 
+/// What messages hold, by what they say of themselves.
+pub(super) struct Contents {
+    /// All columns, as they are read.
+    pub(super) schema: SchemaRef,
+    pub(super) texts: Texts,
+    /// In memory while a batch is read, at most.
+    pub(super) reading_bytes: usize,
+}
+
 impl IpcReader {
-    /// Opens a file, and reads its dictionaries.
+    /// Opens a file.
     pub(super) fn file(
         mut file: impl Read + Seek + Send + 'static,
-        columns: Option<Vec<usize>>,
         bytes_max: usize,
     ) -> Result<Self, ArrowError> {
         let length = file.seek(SeekFrom::End(0))?;
@@ -89,19 +101,14 @@ impl IpcReader {
         let blocks = blocks.collect::<Result<_, _>>()?;
         check_apart(&dictionaries, &blocks)?;
         let version = footer.version();
-        let messages = Messages::of_file(Box::new(file), length, dictionaries, bytes_max);
-        let mut reader = Self::new(messages, schema, version, columns, bytes_max);
-        while let Some(message) = reader.messages.next()? {
-            reader.take_dictionary(&message)?;
-        }
-        reader.messages.go_on_with(blocks);
-        Ok(reader)
+        let blocks = [dictionaries, blocks].into_iter().flatten().collect();
+        let messages = Messages::of_file(Box::new(file), length, blocks, bytes_max);
+        Ok(Self::new(messages, schema, version, bytes_max))
     }
 
     /// Begins a stream, by its schema.
     pub(super) fn stream(
         stream: impl Read + Seek + Send + 'static,
-        columns: Option<Vec<usize>>,
         bytes_max: usize,
     ) -> Result<Self, ArrowError> {
         let mut messages = Messages::of_stream(Box::new(stream), bytes_max)?;
@@ -109,59 +116,74 @@ impl IpcReader {
         let message = message_of(&first.bytes)?;
         let schema = message.header_as_schema().ok_or_else(|| wrong("it begins without schema"))?;
         let (schema, version) = (schema_of(schema, bytes_max)?, message.version());
-        Ok(Self::new(messages, schema, version, columns, bytes_max))
+        Ok(Self::new(messages, schema, version, bytes_max))
     }
 
     fn new(
         messages: Messages,
         schema: SchemaRef,
         version: MetadataVersion,
-        columns: Option<Vec<usize>>,
         bytes_max: usize,
     ) -> Self {
-        let decoder = FileDecoder::new(schema.clone(), version);
-        let decoder = match columns {
-            Some(columns) => decoder.with_projection(columns),
-            None => decoder,
-        };
         Self {
             messages: messages.with_alignment(alignment(&schema)),
-            decoder,
+            decoder: FileDecoder::new(schema.clone(), version),
             bytes_max,
             dictionaries: Dictionaries::new(&schema),
             values: items::values_of(&schema),
+            needed: None,
+            texts: Texts::Keys,
             unused_bytes: 0,
             schema,
         }
     }
 
-    /// All columns, as they are read.
-    pub(super) fn schema(&self) -> SchemaRef {
-        plain::schema(&self.schema)
+    /// Reads these columns only, if any are named.
+    pub(super) fn with_columns(mut self, columns: Option<Vec<usize>>) -> Self {
+        let Some(columns) = columns else { return self };
+        if !self.dictionaries.are_nested {
+            let fields: Vec<_> = columns.iter().map(|at| self.schema.field(*at).clone()).collect();
+            self.needed = Some(items::values_of(&Schema::new(fields)).into_keys().collect());
+        }
+        self.decoder = self.decoder.with_projection(columns);
+        self
     }
 
-    /// What is in memory while a batch is read, at most: by what the messages say of themselves.
-    pub(super) fn reading_bytes(mut self) -> usize {
-        if plain::schema(&self.schema) != self.schema {
-            // How often rows have the same value is only seen once it is read.
-            return self.bytes_max;
-        }
-        let mut most = self.dictionaries.bytes;
+    /// Reads dictionaries of texts in this way.
+    pub(super) fn with_texts(self, texts: Texts) -> Self {
+        Self { texts, ..self }
+    }
+
+    /// Looks through the messages, but not at what is in them.
+    pub(super) fn look_through(mut self) -> Result<Contents, ArrowError> {
+        let (mut most, mut seen) = (0, HashSet::new());
+        let mut texts = Texts::Keys;
         // What is wrong with a message is said when it is read.
         while let Ok(Some((metadata, size))) = self.messages.next_size() {
             let Ok(message) = message_of(&metadata) else { break };
-            if let Some(dictionary) = message.header_as_dictionary_batch()
-                && self.dictionaries.add(&dictionary, size, self.bytes_max).is_err()
-            {
-                break;
+            if let Some(dictionary) = message.header_as_dictionary_batch() {
+                if !seen.insert(dictionary.id()) {
+                    texts = Texts::Values;
+                }
+                if self.dictionaries.add(&dictionary, size, self.bytes_max).is_err() {
+                    break;
+                }
             }
             most = most.max(self.dictionaries.bytes.saturating_add(size.decoding()));
         }
-        most.min(self.bytes_max)
+        plain::check(texts, &self.schema)?;
+        let schema = plain::schema(texts, &self.schema);
+        // How often rows have the same value is only seen once it is read.
+        let is_known = schema == self.schema;
+        let reading_bytes = if is_known { most.min(self.bytes_max) } else { self.bytes_max };
+        Ok(Contents { schema, texts, reading_bytes })
     }
 
     fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
         if let Some(dictionary) = message_of(&message.bytes)?.header_as_dictionary_batch() {
+            if self.needed.as_ref().is_some_and(|needed| !needed.contains(&dictionary.id())) {
+                return Ok(());
+            }
             let values = self.values.get(&dictionary.id());
             if let Some((batch, values)) = dictionary.data().zip(values) {
                 items::check(&batch, [values].into_iter(), self.bytes_max)?;
@@ -187,7 +209,7 @@ impl IpcReader {
             let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
             if let Some(batch) = batch {
                 self.check_used(&batch, &message)?;
-                return plain::batch(batch, beside, self.bytes_max).map(Some);
+                return plain::batch(self.texts, batch, beside, self.bytes_max).map(Some);
             }
         }
         Ok(None)
@@ -264,7 +286,6 @@ fn schema_of(schema: arrow_ipc::Schema<'_>, bytes_max: usize) -> Result<SchemaRe
     }
     let schema = fb_to_schema(schema);
     fields::check_row(&schema, bytes_max)?;
-    plain::check(&schema)?;
     Ok(Arc::new(schema))
 }
 

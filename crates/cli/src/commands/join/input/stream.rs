@@ -11,8 +11,9 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
 use super::csv::CsvBatches;
 use super::interruptible::Interruptible;
-use super::ipc::IpcReader;
+use super::ipc::{Contents, IpcReader};
 use super::permits::{Permit, Permits};
+use super::plain::Texts;
 use super::records::Records;
 use super::{BatchSize, Bounds, Opening};
 use crate::commands::join::format::Format;
@@ -35,6 +36,9 @@ pub(super) struct StreamedInput {
     interrupted: &'static AtomicBool,
     schema: SchemaRef,
     columns: Option<Vec<usize>>,
+    texts: Texts,
+    /// In memory beside the threads' batches while one is read.
+    message_bytes: usize,
 }
 
 /// Most bytes that a batch of CSV takes beside its text, however many columns it has.
@@ -48,9 +52,11 @@ impl StreamedInput {
     ) -> anyhow::Result<Self> {
         let Opening { bounds, interrupted, .. } = *opening;
         file.rewind()?;
-        let schema = match format {
+        let (schema, texts, message_bytes) = match format {
             Format::Arrow | Format::ArrowStream => {
-                ipc(Interruptible::new(file, interrupted), format, None, bounds)?.schema()
+                let reader = ipc(Interruptible::new(file, interrupted), format, bounds)?;
+                let Contents { schema, texts, reading_bytes } = reader.look_through()?;
+                (schema, texts, reading_bytes)
             }
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let csv = CsvFormat::default().with_header(true);
@@ -58,10 +64,11 @@ impl StreamedInput {
                 let file = Interruptible::new(file, interrupted);
                 let delimiter = format.delimiter();
                 let records = Records::new(file, delimiter, bounds.record_bytes);
-                Arc::new(csv.infer_schema(records, Some(INFERENCE_ROWS))?.0)
+                let schema = csv.infer_schema(records, Some(INFERENCE_ROWS))?.0;
+                (Arc::new(schema), Texts::Keys, 0)
             }
         };
-        Ok(Self { format, bounds, interrupted, schema, columns: None })
+        Ok(Self { format, bounds, interrupted, schema, columns: None, texts, message_bytes })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -97,12 +104,8 @@ impl StreamedInput {
         DECODER_BYTES
     }
 
-    /// What is in memory beside the threads' batches while one is read.
-    pub(super) fn message_bytes(&self, file: File) -> Result<usize, ArrowError> {
-        Ok(match self.format {
-            Format::Arrow | Format::ArrowStream => self.ipc(file)?.reading_bytes(),
-            Format::Csv | Format::Tsv | Format::Parquet => 0,
-        })
+    pub(super) fn message_bytes(&self) -> usize {
+        self.message_bytes
     }
 
     /// The batches, with at most `messages` of Arrow in memory at once.
@@ -143,22 +146,16 @@ impl StreamedInput {
         })
     }
 
-    fn ipc(&self, mut file: File) -> Result<IpcReader, ArrowError> {
-        file.rewind()?;
-        let file = Interruptible::new(file, self.interrupted);
-        ipc(file, self.format, self.columns.clone(), self.bounds)
+    fn ipc(&self, file: File) -> Result<IpcReader, ArrowError> {
+        let reader = ipc(Interruptible::new(file, self.interrupted), self.format, self.bounds)?;
+        Ok(reader.with_columns(self.columns.clone()).with_texts(self.texts))
     }
 }
 
-fn ipc(
-    file: Interruptible<File>,
-    format: Format,
-    columns: Option<Vec<usize>>,
-    bounds: Bounds,
-) -> Result<IpcReader, ArrowError> {
+fn ipc(file: Interruptible<File>, format: Format, bounds: Bounds) -> Result<IpcReader, ArrowError> {
     match format {
-        Format::Arrow => IpcReader::file(file, columns, bounds.batch_bytes),
-        _ => IpcReader::stream(file, columns, bounds.batch_bytes),
+        Format::Arrow => IpcReader::file(file, bounds.batch_bytes),
+        _ => IpcReader::stream(file, bounds.batch_bytes),
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::refusal::{RATIO_USUAL, too_much, wrong};
 use super::messages::Size;
 
 /// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
-const COPIED_BYTES_MAX: usize = 8 << 30;
+const COPIED_BYTES_MAX: usize = 4 << 30;
 
 /// A look at a field for the number of its dictionary, as bytes that are copied.
 const LOOK_BYTES: usize = 16;
@@ -25,18 +25,18 @@ pub(super) struct Dictionaries {
     /// All fields, nested ones too: each message of a dictionary has all of them looked at.
     fields: usize,
     /// Values of a dictionary may hold another one, also once that is replaced.
-    keeps_replaced: bool,
+    pub(super) are_nested: bool,
 }
 
 impl Dictionaries {
     pub(super) fn new(schema: &SchemaRef) -> Self {
         let fields = schema.flattened_fields();
-        let keeps_replaced = fields.iter().any(|field| match field.data_type() {
+        let are_nested = fields.iter().any(|field| match field.data_type() {
             DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
             _ => false,
         });
         let (of_each, fields) = (HashMap::new(), fields.len());
-        Self { of_each, bytes: 0, copied_bytes: 0, fields, keeps_replaced }
+        Self { of_each, bytes: 0, copied_bytes: 0, fields, are_nested }
     }
 
     /// Counts a message, before it is decoded.
@@ -47,7 +47,7 @@ impl Dictionaries {
         bytes_max: usize,
     ) -> Result<(), ArrowError> {
         let before = self.of_each.entry(dictionary.id()).or_default();
-        let replaces = !dictionary.isDelta() && !self.keeps_replaced;
+        let replaces = !dictionary.isDelta() && !self.are_nested;
         let kept = if replaces { 0 } else { *before };
         self.bytes = self.bytes - *before + kept + size.held();
         let copied = if dictionary.isDelta() { *before } else { 0 };

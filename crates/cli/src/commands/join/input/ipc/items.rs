@@ -105,7 +105,7 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
         drop(writer);
-        let read = IpcReader::stream(Cursor::new(bytes), None, 1 << 20).unwrap();
+        let read = IpcReader::stream(Cursor::new(bytes), 1 << 20).unwrap();
         let batches: Result<Vec<_>, _> = read.collect();
         match batches {
             Ok(batches) => {

@@ -106,11 +106,6 @@ impl Messages {
         Self { alignment, ..self }
     }
 
-    /// Other blocks of the same file.
-    pub(super) fn go_on_with(&mut self, blocks: VecDeque<Block>) {
-        self.next = Next::Blocks(blocks);
-    }
-
     /// The next message; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<Encapsulated>, ArrowError> {
         let Some((mut whole, body_bytes)) = self.metadata()? else { return Ok(None) };

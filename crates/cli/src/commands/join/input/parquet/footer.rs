@@ -15,7 +15,7 @@ use parquet::file::metadata::{
 use parquet::file::reader::Length;
 
 use super::super::fields::{self, MARKER};
-use super::super::plain;
+use super::super::plain::{self, Texts};
 use super::super::records::COLUMNS_MAX;
 use super::super::refusal::{BYTES_MIN, too_much};
 use super::schema::{ELEMENT_BYTES, Schema};
@@ -54,8 +54,8 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
     check_pages(&metadata)?;
     let options = ArrowReaderOptions::new();
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options.clone())?;
-    plain::check(metadata.schema())?;
-    let schema = plain::schema(metadata.schema());
+    plain::check(Texts::Keys, metadata.schema())?;
+    let schema = plain::schema(Texts::Keys, metadata.schema());
     let metadata = if schema == *metadata.schema() {
         metadata
     } else {

@@ -3,13 +3,19 @@
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     DictionaryArray, Int8Array, Int32Array, Int64Array, LargeListViewArray, ListArray,
-    ListViewArray, NullArray, StringArray, StringViewArray,
+    ListViewArray, NullArray, StringArray, StringViewArray, new_null_array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use proptest::prelude::*;
+use workahead_join::run_bytes;
 
+use super::super::fields::ITEM_BYTES;
+use super::counts::ITEMS_MAX;
 use super::*;
+
+const KEYS: Texts = Texts::Keys;
+const RULE: Rule = Rule { texts: KEYS, most: usize::MAX };
 
 fn field(of: &ArrayRef) -> FieldRef {
     Arc::new(Field::new("value", of.data_type().clone(), true))
@@ -69,15 +75,14 @@ fn shown(array: &ArrayRef) -> Vec<String> {
 fn check_rows(array: &ArrayRef) {
     let name = array.data_type();
     let schema = Schema::new(vec![Field::new("w", name.clone(), true)]);
-    if check(&schema).is_err() {
+    if check(KEYS, &schema).is_err() {
         return;
     }
-    let read = plain(array).unwrap();
-    assert!(is_plain(read.data_type()), "{name}");
-    assert_eq!(read.data_type(), &plain_type(name));
+    let read = plain(KEYS, array).unwrap();
+    assert!(is_plain(KEYS, read.data_type()), "{name}");
+    assert_eq!(read.data_type(), &plain_type(KEYS, name));
     assert_eq!(shown(&read), shown(array), "{name}");
-    let (bytes, takes) =
-        (full_bytes(array, Times::Once, usize::MAX), run_bytes(&read, 0..read.len()));
+    let (bytes, takes) = (full_bytes(array, Times::Once, RULE), run_bytes(&read, 0..read.len()));
     // Places have bytes too.
     assert!(bytes >= takes, "{name}: {bytes} of {takes}");
     assert!(bytes <= takes + 4 * ITEM_BYTES * (array.len() + takes), "{name}: {bytes} of {takes}");
@@ -135,27 +140,28 @@ proptest! {
 fn each_layout_has_its_plain_one() {
     let text = DataType::Utf8;
     let lists = views(texts(), &[(0, 2), (3, 2), (0, 5)], None);
-    assert_eq!(plain_type(lists.data_type()), DataType::List(field(&texts())));
-    assert_eq!(plain_type(runs(&texts(), &[1, 2, 3, 4, 5]).data_type()), text);
+    assert_eq!(plain_type(KEYS, lists.data_type()), DataType::List(field(&texts())));
+    assert_eq!(plain_type(KEYS, runs(&texts(), &[1, 2, 3, 4, 5]).data_type()), text);
     let of_lists = keys(list(texts(), &[2, 3]), &[Some(1), None]);
-    assert_eq!(plain_type(of_lists.data_type()), DataType::List(field(&texts())));
-    let DataType::Union(fields, UnionMode::Sparse) = plain_type(union(texts(), &[]).data_type())
+    assert_eq!(plain_type(KEYS, of_lists.data_type()), DataType::List(field(&texts())));
+    let DataType::Union(fields, UnionMode::Sparse) =
+        plain_type(KEYS, union(texts(), &[]).data_type())
     else {
         panic!("no sparse union");
     };
     assert!(fields.iter().all(|(_, field)| field.is_nullable()));
     // Keys of texts stay.
     let of_texts = keys(texts(), &[Some(1), None]);
-    assert!(is_plain(of_texts.data_type()));
+    assert!(is_plain(KEYS, of_texts.data_type()));
     let of_numbers = keys(Arc::new(Int8Array::from(vec![1, 2])), &[Some(1), None]);
-    assert_eq!(plain_type(of_numbers.data_type()), DataType::Int8);
+    assert_eq!(plain_type(KEYS, of_numbers.data_type()), DataType::Int8);
 }
 
 #[test]
 fn missing_rows_of_shared_values_are_refused() {
     let refused = |column: ArrayRef| {
         let schema = Schema::new(vec![Field::new("w", column.data_type().clone(), true)]);
-        check(&schema).err().map(|error| error.to_string())
+        check(KEYS, &schema).err().map(|error| error.to_string())
     };
     let of_runs = || runs(&texts(), &[1, 2, 3, 4, 5]);
     for column in [keys(of_runs(), &[Some(1), None]), list(union(of_runs(), &[(0, 1)]), &[1])] {
@@ -174,7 +180,7 @@ fn a_column_without_nulls_may_have_them_beside() {
     let runs = runs(&texts(), &[1, 2, 3, 4, 5]);
     let fields = vec![Field::new("runs", runs.data_type().clone(), false)];
     let shared = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![runs]).unwrap();
-    let read = batch(shared, 0, usize::MAX).unwrap();
+    let read = batch(KEYS, shared, 0, usize::MAX).unwrap();
     assert_eq!(read.column(0), &texts());
     assert!(read.schema().field(0).is_nullable());
 }
@@ -186,8 +192,8 @@ fn what_a_batch_takes_is_said_exactly() {
     let shared = RecordBatch::try_from_iter([("w", lists)]).unwrap();
     // A number is counted as what it takes while it is gathered.
     let bytes = 1_000 * (4 + 1_000 * ITEM_BYTES);
-    assert!(batch(shared.clone(), 7, bytes + 7).is_ok());
-    let says = batch(shared, 1, bytes).unwrap_err().to_string();
+    assert!(batch(KEYS, shared.clone(), 7, bytes + 7).is_ok());
+    let says = batch(KEYS, shared, 1, bytes).unwrap_err().to_string();
     assert!(says.contains("in each row, takes 4 MiB"), "{says}");
     assert!(says.contains("or write the file without"), "{says}");
 }
@@ -200,7 +206,7 @@ fn columns_without_bytes_are_counted_at_once() {
     let shared = runs(&(Arc::new(Int8Array::from(vec![7])) as _), &[ROWS as i32]);
     let columns = [vec![column(nulls); 2_000], vec![column(shared)]].concat();
     let structs: ArrayRef = Arc::new(StructArray::from(columns));
-    assert_eq!(full_bytes(&structs, Times::Once, usize::MAX), ROWS * (ITEM_BYTES + 1));
+    assert_eq!(full_bytes(&structs, Times::Once, RULE), ROWS * (ITEM_BYTES + 1));
 }
 
 #[test]
@@ -219,7 +225,7 @@ fn rows_that_fit_no_memory_are_counted_in_no_time() {
     for items in items {
         let mut lists = all(items);
         for _ in 0..4 {
-            assert!(full_bytes(&lists, Times::Once, usize::MAX) >= ITEMS_MAX.min(ROWS * ROWS * 4));
+            assert!(full_bytes(&lists, Times::Once, RULE) >= ITEMS_MAX.min(ROWS * ROWS * 4));
             lists = all(lists);
         }
     }
