@@ -323,6 +323,35 @@ fn every_type_on_keys_of_several_kinds() {
     }
 }
 
+#[test]
+fn selected_columns_are_those_of_the_whole_result() {
+    let place = Place::new();
+    let table = |names: &[&str], first: i64| {
+        let column = |(at, name): (usize, &&str)| -> (String, ArrayRef) {
+            let first = if *name == "k" { 0 } else { first + 100 * at as i64 };
+            ((*name).to_owned(), Arc::new(Int64Array::from_iter_values(first..first + 9)))
+        };
+        RecordBatch::try_from_iter(names.iter().enumerate().map(column)).unwrap()
+    };
+    write(&place.path("left.parquet"), &table(&["k", "x", "x_r", "y"], 1_000), 9);
+    write(&place.path("right.parquet"), &table(&["x_r_r", "x", "k", "z", "x_r"], 9_000), 9);
+    let usual = ["--on", "k", "--suffix", "_r", "--filter", "left.y < right.z", "--out"];
+    let usual = [&JOIN[..], &usual, &["out.parquet"]].concat();
+    let columns = || {
+        let batch = &read(&place.path("out.parquet"))[0];
+        let (schema, columns) = (batch.schema(), batch.columns().to_vec());
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        names.zip(columns).collect::<Vec<_>>()
+    };
+    place.json(&usual);
+    let whole = columns();
+    assert_eq!(whole.len(), 9);
+    for (name, column) in &whole {
+        place.json(&[&usual[..], &["--select", name]].concat());
+        assert_eq!(columns(), [(name.clone(), column.clone())]);
+    }
+}
+
 /// More rows than fit into a few megabytes: keys that repeat, and a hot one.
 fn two_large_files() -> Place {
     let place = Place::new();

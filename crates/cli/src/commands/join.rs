@@ -225,8 +225,15 @@ impl Args {
         if self.out.is_some() {
             left.require_names("left")?;
             right.require_names("right")?;
-        } else {
+        }
+        if self.out.is_none() || !self.select.is_empty() {
             let (left_schema, right_schema) = (left.schema(), right.schema());
+            if self.out.is_some() {
+                // The error for another column names all that there are.
+                let whole = HashJoin::by_names(left.schema(), right.schema(), on, self.join_type);
+                let whole = whole.map_err(wrong_use)?.with_suffix(&self.suffix);
+                positions(&self.select, &whole.schema())?;
+            }
             let mut kept: [Vec<&str>; 2] =
                 [on.iter().map(|on| on.0).collect(), on.iter().map(|on| on.1).collect()];
             if let Some(text) = &self.filter {
@@ -234,6 +241,18 @@ impl Args {
                     match side {
                         Side::Left => kept[0].push(left_schema.field(column).name()),
                         Side::Right => kept[1].push(right_schema.field(column).name()),
+                    }
+                }
+            }
+            if self.out.is_some() {
+                // Suffixes depend on the columns of the same name, which stay: also the wanted ones
+                // without some of theirs.
+                let suffix = &self.suffix[..];
+                for mut name in self.select.iter().map(String::as_str) {
+                    kept.iter_mut().for_each(|kept| kept.push(name));
+                    while let Some(shorter) = name.strip_suffix(suffix).filter(|of| *of != name) {
+                        kept.iter_mut().for_each(|kept| kept.push(shorter));
+                        name = shorter;
                     }
                 }
             }

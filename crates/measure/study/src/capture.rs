@@ -145,8 +145,9 @@ impl Capture {
     /// Writes it into a directory, whole or not at all.
     ///
     /// # Errors
-    /// When the directory can't be written to.
+    /// When it would not be read again, or the directory can't be written to.
     pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
+        self.check().map_err(StudyError::UselessCapture)?;
         let text = serde_json::to_string_pretty(self).expect("a capture has only text keys");
         file::write_in(dir, directory::CAPTURE_FILE, text.as_bytes())
     }
@@ -203,7 +204,7 @@ impl Capture {
         let figures = edges.chain(lists.flat_map(|list| list.values().copied())).chain(scans);
         // Sums and products of them stay finite.
         if let Some(wrong) = figures.into_iter().find(|figure| !(0.0..=1e18).contains(figure)) {
-            return Err(format!("it has a figure of {wrong}, which nothing counts"));
+            return Err(format!("it has a figure of {wrong:e}, which nothing counts"));
         }
         match self.windows.iter().any(|window| window.seconds <= 0.0) {
             true => Err("it has a window without length".to_owned()),
@@ -236,6 +237,10 @@ mod tests {
         assert_eq!(Capture::load(dir.path()).unwrap(), capture());
         assert_eq!((capture().seconds(), capture().ended()), (4.0, 20.0));
         assert_eq!((capture().count("cpu_s"), capture().count("none")), (Some(1.0), None));
+        let mut wrong = capture();
+        wrong.windows[0].ended = 1e308;
+        let says = wrong.save(dir.path()).unwrap_err().to_string();
+        assert!(says.contains("a figure of 1e308"), "{says}");
     }
 
     #[test]
@@ -249,7 +254,7 @@ mod tests {
         for (text, says) in [
             (whole[..whole.len() / 2].to_owned(), "capture it anew"),
             (whole.replace("\"format\": 1", "\"format\": 7"), "format 7"),
-            (whole.replacen("2.0", "-2.0", 1), "figure of -2"),
+            (whole.replacen("2.0", "-2.0", 1), "figure of -2e0"),
             (whole.replacen("2.0", "0.0", 1), "without length"),
             (whole.replacen("0.5", "1e300", 1), "which nothing counts"),
             (whole.replacen("0.5", "[0.5]", 1), "capture it anew"),

@@ -155,6 +155,9 @@ pub enum StudyError {
         /// What is wrong.
         message: String,
     },
+    /// A capture has what no comparison would believe.
+    #[error("the capture is not kept: {0}: the server, or what lies before it, counts wrongly")]
+    UselessCapture(String),
     /// A file of a capture cannot be understood.
     #[error("{path}, line {line}: {message}: it is damaged, capture it anew")]
     DamagedCapture {
