@@ -18,10 +18,10 @@ use arrow_array::{
     ArrayRef, FixedSizeBinaryArray, Int64Array, NullArray, RecordBatch, StringArray, new_null_array,
 };
 use arrow_cast::base64::{BASE64_STANDARD, Engine};
-use arrow_ipc::writer::{DictionaryHandling, StreamWriter};
+use arrow_ipc::writer::DictionaryHandling;
 use arrow_schema::{DataType, Field, Schema};
 use crafted::{Page, add_page_index, indices, levels, parquet, varint};
-use hostile::{arrow_stream, ends_well, join, place, table};
+use hostile::{arrow_batches, arrow_stream, ends_well, join, place, table};
 use messages::{one_field, padded, sharing, with_dictionaries};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
@@ -246,10 +246,7 @@ fn messages_are_charged() {
     let wide: ArrayRef =
         Arc::new(FixedSizeBinaryArray::try_from_iter((0..44_000).map(|_| [7; 1_000])).unwrap());
     let left = RecordBatch::try_from_iter([("id", ids(44_000)), ("w", wide)]).unwrap();
-    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
-    let mut stream = StreamWriter::try_new(file, &left.schema()).unwrap();
-    (0..10).for_each(|_| stream.write(&left).unwrap());
-    stream.finish().unwrap();
+    arrow_batches(&place.path("left.arrows"), (0..10).map(|_| left.clone()), None);
     for more in [&["--threads", "4"][..], &WRITTEN] {
         let arguments = join("left.arrows", &[&["--build-side", "right"], more].concat());
         assert_eq!(ends_well(&place, &arguments, "wide"), Some(0));
@@ -266,10 +263,7 @@ fn an_error_of_one_thread_ends_all() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row % 500)));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row - 9)));
     let left = RecordBatch::try_from_iter([("id", ids), ("n", numbers), ("w", wide)]).unwrap();
-    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
-    let mut stream = StreamWriter::try_new(file, &left.schema()).unwrap();
-    (0..10).for_each(|_| stream.write(&left).unwrap());
-    stream.finish().unwrap();
+    arrow_batches(&place.path("left.arrows"), (0..10).map(|_| left.clone()), None);
     let arguments = ["--threads", "8", "--filter", "1 / left.n < 2", "--out", "out.parquet"];
     let arguments = join("left.arrows", &[&["--build-side", "right"], &arguments[..]].concat());
     assert_eq!(ends_well(&place, &arguments, "divided"), Some(1));
@@ -287,10 +281,7 @@ fn outputs_that_are_held_back_keep_no_message() {
         let long: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
         RecordBatch::try_from_iter([("id", ids), ("s", short), ("w", long)]).unwrap()
     };
-    let file = BufWriter::new(File::create(place.path("left.arrows")).unwrap());
-    let mut stream = StreamWriter::try_new(file, &batch(0).schema()).unwrap();
-    (0..20).for_each(|row| stream.write(&batch(row)).unwrap());
-    stream.finish().unwrap();
+    arrow_batches(&place.path("left.arrows"), (0..20).map(batch), None);
     let arguments = ["--threads", "1", "--select", "id,s", "--out", "out.arrow"];
     let arguments = join("left.arrows", &[&["--build-side", "right"], &arguments[..]].concat());
     assert_eq!(ends_well(&place, &arguments, "held back"), Some(0));

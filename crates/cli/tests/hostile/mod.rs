@@ -39,10 +39,21 @@ pub(crate) fn arrow_file(path: &Path, batch: &RecordBatch, codec: Option<Compres
 }
 
 pub(crate) fn arrow_stream(path: &Path, batch: &RecordBatch, codec: Option<CompressionType>) {
+    arrow_batches(path, [batch.clone()].into_iter(), codec);
+}
+
+/// A stream of several batches.
+pub(crate) fn arrow_batches(
+    path: &Path,
+    batches: impl Iterator<Item = RecordBatch>,
+    codec: Option<CompressionType>,
+) {
     let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
-    let file = File::create(path).unwrap();
-    let mut writer = StreamWriter::try_new_with_options(file, &batch.schema(), options).unwrap();
-    writer.write(batch).unwrap();
+    let mut batches = batches.peekable();
+    let schema = batches.peek().unwrap().schema();
+    let file = BufWriter::new(File::create(path).unwrap());
+    let mut writer = StreamWriter::try_new_with_options(file, &schema, options).unwrap();
+    batches.for_each(|batch| writer.write(&batch).unwrap());
     writer.finish().unwrap();
 }
 

@@ -74,8 +74,8 @@ impl Cause {
     }
 }
 
-/// Most micro-operations that are told apart of a cycle in which they retire: as many as a Pentium
-/// Pro's counters tell apart.
+/// Cycles are counted by how many micro-operations retire in them: up to this number one by one, as
+/// by a Pentium Pro's counters, and from it on together.
 pub(crate) const RETIRED_MOST: usize = 3;
 
 /// Counts of a logical CPU.

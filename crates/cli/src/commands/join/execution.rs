@@ -64,7 +64,8 @@ struct Messages {
 
 impl Messages {
     /// One for each thread if there is room for all of these.
-    fn of(inputs: [&Input; 2], threads: usize, limit: usize) -> Self {
+    fn of(inputs: [&Input; 2], threads: usize, limit: Option<usize>) -> Self {
+        let Some(limit) = limit else { return Self { bytes: 0, at_once: usize::MAX } };
         let largest = inputs[0].message_bytes().max(inputs[1].message_bytes()).max(1);
         let at_once = (limit / MESSAGES_SHARE / largest).clamp(1, threads);
         Self { bytes: at_once * largest, at_once }
@@ -110,10 +111,7 @@ impl Execution<'_> {
         let rows = build.rows().zip(probe.rows()).map(|(build, probe)| build + probe);
         let bar = rows.map_or_else(|| progress::count("rows"), |rows| progress::bar(rows, "rows"));
         let watch = Watch { bar: &bar, interrupted };
-        let messages = match self.budget.limit() {
-            Some(limit) => Messages::of([build, probe], self.threads.get(), limit),
-            None => Messages { bytes: 0, at_once: usize::MAX },
-        };
+        let messages = Messages::of([build, probe], self.threads.get(), self.budget.limit());
         let buffers = match self.budget.limit() {
             Some(limit) => {
                 let buffers = if out.is_some() { 2 * self.group_bytes() } else { 0 };

@@ -8,6 +8,14 @@ use crate::interrupt::Interrupted;
 /// Read at a time: some milliseconds from most disks.
 const PIECE_BYTES: usize = 8 << 20;
 
+/// The error once the user has interrupted.
+pub(super) fn check(interrupted: &AtomicBool) -> io::Result<()> {
+    match interrupted.load(Ordering::Relaxed) {
+        true => Err(io::Error::other(Interrupted)),
+        false => Ok(()),
+    }
+}
+
 /// A reader, and the flag that stops it.
 pub(super) struct Interruptible<R> {
     from: R,
@@ -28,9 +36,7 @@ impl<R: Seek> Seek for Interruptible<R> {
 
 impl<R: Read> Read for Interruptible<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(io::Error::other(Interrupted));
-        }
+        check(self.interrupted)?;
         let most = to.len().min(PIECE_BYTES);
         self.from.read(&mut to[..most])
     }

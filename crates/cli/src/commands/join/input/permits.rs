@@ -2,11 +2,11 @@
 //! which keeps the whole message there.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::interrupt::Interrupted;
+use super::interruptible::check;
 
 /// Waited for another thread before the next look whether the user has interrupted.
 const WAIT: Duration = Duration::from_millis(50);
@@ -29,9 +29,7 @@ impl Permits {
     pub(super) fn take(self: &Arc<Self>, interrupted: &AtomicBool) -> io::Result<Arc<Permit>> {
         let mut left = self.left();
         while *left == 0 {
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(io::Error::other(Interrupted));
-            }
+            check(interrupted)?;
             left = self.returned.wait_timeout(left, WAIT).unwrap_or_else(PoisonError::into_inner).0;
         }
         *left -= 1;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::super::interruptible::check;
 use super::super::refusal::UNUSED_BYTES_MAX;
-use crate::interrupt::Interrupted;
 
 /// The file and its length when it was opened.
 #[derive(Debug, Clone)]
@@ -37,14 +37,9 @@ impl Source {
         before.saturating_add(bytes) > UNUSED_BYTES_MAX
     }
 
-    fn check(&self) -> io::Result<()> {
-        let interrupted = self.interrupted.load(Ordering::Relaxed);
-        if interrupted { Err(io::Error::other(Interrupted)) } else { Ok(()) }
-    }
-
     /// Some bytes, for which there is room only if they are there.
     pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
-        self.check()?;
+        check(self.interrupted)?;
         if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a part is beyond its end"));
         }
@@ -64,7 +59,7 @@ impl ChunkReader for Source {
     type T = BufReader<At>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        self.check()?;
+        check(self.interrupted)?;
         Ok(BufReader::new(At { file: self.file.clone(), at: start }))
     }
 

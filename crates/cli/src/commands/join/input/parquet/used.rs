@@ -45,8 +45,7 @@ fn texts(page: &Page, encoded: &[u8]) -> usize {
             let own = delta::run_bytes(encoded, values).and_then(|run| encoded.get(run..));
             of_run(own.and_then(Lengths::new))
         }
-        Encoding::RLE_DICTIONARY if !matches!(page, Page::DictionaryPage { .. }) => 0,
-        Encoding::PLAIN_DICTIONARY if !matches!(page, Page::DictionaryPage { .. }) => 0,
+        Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if !page.is_dictionary_page() => 0,
         _ => sum(&mut lengths(encoded)),
     }
 }
