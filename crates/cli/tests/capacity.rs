@@ -2,82 +2,31 @@
 //! refusals. Other programs may keep the machine busy, so no test expects an answer where the
 //! refusal of a disturbed observation is as right.
 
+mod observed;
 mod process;
 
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use observed::{Load, options, start_postgres};
 use process::{Place, interrupt, server_directory, text, url, wait_until};
 use serde_json::Value;
-use tempfile::TempDir;
 use workahead_engines::attach::Target;
-use workahead_engines::connector::Connector;
-use workahead_engines::server::Options;
-use workahead_engines::{mariadb, postgres};
+use workahead_engines::mariadb;
 use workahead_study::engine::Stop;
 use workahead_workloads::session::Session;
 
 /// A millisecond or two of work for a CPU. PostgreSQL from 15 on counts a transaction that reads no
 /// table only with a later one that does.
-const POSTGRES_QUERY: &str = "SELECT count(*) FROM pg_class, generate_series(1, 12)";
-const MARIADB_QUERY: &str = "SELECT COUNT(*) FROM seq_1_to_8000 WHERE seq % 7 = 3";
+const POSTGRES_QUERIES: &[&str] = &["SELECT count(*) FROM pg_class, generate_series(1, 12)"];
+const MARIADB_QUERIES: &[&str] = &["SELECT COUNT(*) FROM seq_1_to_8000 WHERE seq % 7 = 3"];
 
-fn options(directory: &TempDir) -> Options {
-    Options { directory: directory.path().join("server"), ..Options::default() }
-}
-
-fn start_postgres() -> (postgres::Server, TempDir) {
-    let directory = server_directory();
-    let server = postgres::Server::start(&options(&directory), &Stop::new()).unwrap();
-    let mut owner = server.connect("postgres").unwrap();
-    for text in ["CREATE DATABASE shop", "CREATE ROLE ada LOGIN", "CREATE ROLE bob LOGIN"] {
-        owner.run(text).unwrap();
-    }
-    owner.run("GRANT pg_read_all_stats TO ada").unwrap();
-    (server, directory)
-}
-
-/// Clients that query and pause, more and less in turn, until they are dropped or the server goes.
-struct Load {
-    is_over: Arc<AtomicBool>,
-    queries: Arc<AtomicU64>,
-    clients: Vec<JoinHandle<()>>,
-}
-
-impl Load {
-    fn begin(target: &Target, query: &'static str, clients: usize) -> Load {
-        let (is_over, queries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let client = |_| {
-            let (is_over, queries, target) = (is_over.clone(), queries.clone(), target.clone());
-            std::thread::spawn(move || {
-                let Ok(mut connection) = target.open() else { return };
-                let Ok(statement) = connection.prepare(query) else { return };
-                let begun = Instant::now();
-                while !is_over.load(Ordering::Relaxed) {
-                    let turn = begun.elapsed().as_secs_f64() * std::f64::consts::TAU / 4.0;
-                    let took = Instant::now();
-                    if connection.query(statement, &[], &mut |_| Ok(())).is_err() {
-                        return;
-                    }
-                    queries.fetch_add(1, Ordering::Relaxed);
-                    std::thread::sleep(took.elapsed().mul_f64(2.5 + 1.5 * turn.sin()));
-                }
-            })
-        };
-        Load { clients: (0..clients).map(client).collect(), is_over, queries }
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        for client in self.clients.drain(..) {
-            let _ = client.join();
-        }
-    }
+/// Two clients that query and pause, more and less in turn.
+fn keep_busy(target: &Target, queries: &'static [&'static str]) -> Load {
+    Load::begin(target, 2, queries, |begun, took| {
+        let turn = begun.as_secs_f64() * std::f64::consts::TAU / 4.0;
+        took.mul_f64(2.5 + 1.5 * turn.sin())
+    })
 }
 
 /// The JSON that a command printed, and its line on standard error if it failed.
@@ -127,13 +76,13 @@ fn check(facts: &Value, counted: &str, queries_per_s: f64) {
 #[test]
 fn a_postgres_at_work_has_head_room() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), POSTGRES_QUERY, 2);
+    let load = keep_busy(&server.target("shop"), POSTGRES_QUERIES);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
-    let (begun, before) = (Instant::now(), load.queries.load(Ordering::Relaxed));
+    let (begun, before) = (Instant::now(), load.sent());
     let arguments = ["--attach", &url, "--for", "9s", "--every", "0.5s", "--out", "out"];
     let (facts, said) = facts(&place, &arguments);
-    let queries = (load.queries.load(Ordering::Relaxed) - before) as f64;
+    let queries = (load.sent() - before) as f64;
     check(&facts, "transactions", queries / begun.elapsed().as_secs_f64());
     assert_eq!(facts["observed"]["missing"], Value::Array(Vec::new()), "{said}");
     let kept = fs::read_to_string(place.path("out/capacity.json")).unwrap();
@@ -158,13 +107,12 @@ fn a_mariadb_at_work_has_head_room() {
     let mut owner = server.connect("shop").unwrap();
     owner.run("CREATE USER ada").unwrap();
     owner.run("GRANT SELECT ON shop.* TO ada").unwrap();
-    let load = Load::begin(&server.target("shop"), MARIADB_QUERY, 2);
+    let load = keep_busy(&server.target("shop"), MARIADB_QUERIES);
     let place = Place::new();
     let url = url("mysql", "ada", &server.address("shop"));
-    let (begun, before) = (Instant::now(), load.queries.load(Ordering::Relaxed));
-    wait_until("clients", || load.queries.load(Ordering::Relaxed) > before);
+    let (begun, before) = (Instant::now(), load.sent());
     let (facts, _) = facts(&place, &["--attach", &url, "--for", "6s", "--every", "0.25s"]);
-    let queries = (load.queries.load(Ordering::Relaxed) - before) as f64;
+    let queries = (load.sent() - before) as f64;
     check(&facts, "statements", queries / begun.elapsed().as_secs_f64());
     let missing = facts["observed"]["missing"].to_string();
     assert!(missing.contains("GRANT PROCESS ON *.* TO `ada`"), "{missing}");
@@ -208,8 +156,7 @@ fn a_restart_in_the_middle_has_no_answer() {
 #[test]
 fn a_role_without_rights_is_named_with_the_remedy() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), POSTGRES_QUERY, 2);
-    wait_until("clients", || load.queries.load(Ordering::Relaxed) > 0);
+    let _load = keep_busy(&server.target("shop"), POSTGRES_QUERIES);
     let place = Place::new();
     let url = url("postgres", "bob", &server.address("shop"));
     let (facts, _) = facts(&place, &["--attach", &url, "--for", "4s", "--every", "0.25s"]);

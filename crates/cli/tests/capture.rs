@@ -2,41 +2,30 @@
 //! own. What is planted takes many times as long; no test expects a machine on which nothing else
 //! runs, and other programs may have a share too.
 
+mod observed;
 mod process;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
+use observed::{Load, options};
 use process::{Place, interrupt, server_directory, text, url, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 use workahead_engines::attach::Target;
 use workahead_engines::connector::Connector;
-use workahead_engines::server::Options;
 use workahead_engines::{mariadb, postgres};
 use workahead_study::capture::{Capture, FORMAT, Figures, WINDOWS_MIN, WORKING, Window};
 use workahead_study::engine::Stop;
 use workahead_study::testing::{self, Mock};
 use workahead_workloads::session::Session;
 
-fn options(directory: &TempDir) -> Options {
-    Options { directory: directory.path().join("server"), ..Options::default() }
-}
-
 /// A server with a table of orders and an index, a role that sees what others do and one that does
 /// not.
 fn start_postgres() -> (postgres::Server, TempDir) {
-    let directory = server_directory();
-    let server = postgres::Server::start(&options(&directory), &Stop::new()).unwrap();
-    let mut owner = server.connect("postgres").unwrap();
-    for text in ["CREATE DATABASE shop", "CREATE ROLE ada LOGIN", "CREATE ROLE bob LOGIN"] {
-        owner.run(text).unwrap();
-    }
-    owner.run("GRANT pg_read_all_stats TO ada").unwrap();
+    let (server, directory) = observed::start_postgres();
     let mut owner = server.connect("shop").unwrap();
     for text in [
         "CREATE TABLE orders AS SELECT i AS id, i % 500 AS customer, i AS total \
@@ -71,45 +60,9 @@ fn start_mariadb() -> (mariadb::Server, TempDir) {
     (server, directory)
 }
 
-/// Clients that send texts one after the other, until they are dropped or the server goes.
-struct Load {
-    is_over: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
-    clients: Vec<JoinHandle<()>>,
-}
-
-impl Load {
-    fn begin(target: &Target, clients: usize, texts: &'static [&'static str]) -> Load {
-        let (is_over, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let client = |_| {
-            let (is_over, sent, target) = (is_over.clone(), sent.clone(), target.clone());
-            std::thread::spawn(move || {
-                let Ok(mut connection) = target.open() else { return };
-                while !is_over.load(Ordering::Relaxed) {
-                    for text in texts {
-                        if connection.run(text).is_err() {
-                            return;
-                        }
-                    }
-                    sent.fetch_add(1, Ordering::Relaxed);
-                }
-            })
-        };
-        Load { clients: (0..clients).map(client).collect(), is_over, sent }
-    }
-
-    fn wait(&self) {
-        wait_until("clients", || self.sent.load(Ordering::Relaxed) > 0);
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        for client in self.clients.drain(..) {
-            let _ = client.join();
-        }
-    }
+/// Clients that send texts one after the other.
+fn keep_busy(target: &Target, clients: usize, texts: &'static [&'static str]) -> Load {
+    Load::begin(target, clients, texts, |_, _| Duration::ZERO)
 }
 
 const READS: &[&str] = &["SELECT sum(total) FROM orders WHERE customer = 17"];
@@ -120,9 +73,9 @@ fn capture(place: &Place, url: &str, out: &str) -> Value {
         let arguments = ["capture", "--attach", url, "--for", "12s", "--out", out, "--json"];
         let output = place.run(&arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        if told["windows"].as_u64().is_some_and(|windows| windows >= WINDOWS_MIN as u64) {
-            return told;
+        let kept = Capture::load(&place.path(out)).expect("the capture");
+        if kept.windows.iter().filter(|window| window.ended > 0.0).count() >= WINDOWS_MIN {
+            return serde_json::from_slice(&output.stdout).expect("JSON");
         }
         fs::remove_dir_all(place.path(out)).expect("the capture");
     }
@@ -169,8 +122,7 @@ fn made(software: &str, wait_ms: f64) -> Capture {
 #[test]
 fn a_dropped_index_of_postgres_is_the_first_cause() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), 3, READS);
-    load.wait();
+    let load = keep_busy(&server.target("shop"), 3, READS);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
     let told = capture(&place, &url, "before");
@@ -214,13 +166,11 @@ fn a_loop_that_holds_a_lock_is_the_first_cause() {
         "COMMIT",
     ];
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), 2, UPDATES);
-    load.wait();
+    let _load = keep_busy(&server.target("shop"), 2, UPDATES);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
     capture(&place, &url, "before");
-    let background = Load::begin(&server.target("shop"), 1, HOLDS);
-    background.wait();
+    let _background = keep_busy(&server.target("shop"), 1, HOLDS);
     capture(&place, &url, "after");
     let told = place.json(&["compare", "before", "after"]);
     let cause = first_of_server(&told);
@@ -292,8 +242,7 @@ fn statements_of_strangers_are_not_planned() {
 #[test]
 fn a_dropped_index_of_mariadb_is_the_first_cause() {
     let (server, _directory) = start_mariadb();
-    let load = Load::begin(&server.target("shop"), 3, READS);
-    load.wait();
+    let _load = keep_busy(&server.target("shop"), 3, READS);
     let place = Place::new();
     let url = url("mysql", "ada", &server.address("shop"));
     let told = capture(&place, &url, "before");
@@ -309,8 +258,7 @@ fn a_dropped_index_of_mariadb_is_the_first_cause() {
 #[test]
 fn the_same_server_twice_names_nothing_of_the_server() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), 1, READS);
-    load.wait();
+    let _load = keep_busy(&server.target("shop"), 1, READS);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
     capture(&place, &url, "before");
@@ -353,18 +301,17 @@ fn a_restart_keeps_what_was_seen_and_says_so() {
 #[test]
 fn an_interruption_keeps_what_was_seen() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), 1, READS);
-    load.wait();
+    let load = keep_busy(&server.target("shop"), 1, READS);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
     // Windows of a second, of which some end.
     let child = place.start(&["capture", "--attach", &url, "--for", "12s", "--out", "out"]);
-    let before = load.sent.load(Ordering::Relaxed);
+    let before = load.sent();
     let mut owner = server.connect("shop").unwrap();
     let transactions = "SELECT (count(*) FILTER (WHERE xact_rollback >= 4) > 0)::text \
                         FROM pg_stat_database WHERE datname = 'shop'";
     wait_until("windows", || owner.texts(transactions).unwrap() == ["true"]);
-    assert!(load.sent.load(Ordering::Relaxed) > before);
+    assert!(load.sent() > before);
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -376,11 +323,9 @@ fn an_interruption_keeps_what_was_seen() {
 #[test]
 fn a_role_without_rights_is_named_with_the_remedy() {
     let (server, _directory) = start_postgres();
-    let load = Load::begin(&server.target("shop"), 2, READS);
-    load.wait();
+    let _load = keep_busy(&server.target("shop"), 2, READS);
     let (mariadb, _mariadb_directory) = start_mariadb();
-    let other = Load::begin(&mariadb.target("shop"), 2, READS);
-    other.wait();
+    let _other = keep_busy(&mariadb.target("shop"), 2, READS);
     let place = Place::new();
     let bob = url("postgres", "bob", &server.address("shop"));
     let told = capture(&place, &bob, "bob");
