@@ -56,7 +56,7 @@ const HOUSE: [House; 23] = [
     // Engines of the papers: nothing below them knows that they are there.
     House {
         name: "native",
-        may_use: &["engines", "study", "walks", "workloads", "counters", "machine"],
+        may_use: &["engines", "study", "lookup", "walks", "workloads", "counters", "machine"],
         never: ARROW_AND_ENGINES,
     },
     House {

@@ -14,6 +14,8 @@
 
 mod load;
 mod lookup;
+#[cfg(feature = "helper")]
+mod nested_loop;
 mod nodes;
 
 #[cfg(test)]
@@ -33,7 +35,9 @@ use crate::memory::Pages;
 #[cfg(feature = "std")]
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
-use lookup::{Contained, Count, Lookup, Position, Positions, Values, kind};
+use lookup::{Contained, Count, Descent, Lookup, Position, Positions, Values, kind};
+#[cfg(feature = "helper")]
+pub use nested_loop::NestedLoop;
 use nodes::{Head, Kind, NO_GROUP, Node, Nodes, Shape};
 
 /// Upper levels of up to this size are walked at once: a part of the second-level cache.
@@ -170,8 +174,12 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
     where
         K: Borrow<Q>,
     {
+        Lookup { descent: self.descent(), keys }
+    }
+
+    fn descent(&self) -> Descent<'_, K, V> {
         let (root, height, hot) = (self.root, self.height, self.hot_levels());
-        Lookup { nodes: &self.nodes, root, height, hot, keys }
+        Descent { nodes: &self.nodes, root, height, hot }
     }
 
     /// The values of many keys, each in its key's place: `None` where there is no such key.

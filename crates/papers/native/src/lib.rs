@@ -22,6 +22,7 @@
 //! | `placement` | a [`Placement`](workahead_machine::control::placement::Placement): `cores-first`, `siblings-first` (cores first on a machine without, and the result says so) |
 //! | `set_size`, or `l2_share` | references of a work-ahead set; or the share of the second-level cache that all sets together preload |
 //! | `node_bytes`, `search`, `upper_levels` | of `csb_tree`: 128 or 64, `scalar` or `simd`, `stepwise` or `at-once` |
+//! | `tree` | of `csb_tree`: `bulk-loaded`, the paper's, or `growing`: the ordered index of `workahead-lookup` |
 //! | `skew` | of `hash_join` and `bucket`: exponent of Zipf's law for the probe keys |
 //! | `results` | of `hash_join`: `batches`, or `whole` to be merged and ordered |
 //! | `record_bytes` | of `hash_join` and `join_index`: 64, or 32, 128, 256 |

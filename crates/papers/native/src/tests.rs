@@ -59,6 +59,8 @@ fn every_operator_gives_the_oracles_answer_under_every_technique() {
         "operator = \"join_index\", rows = 3000, probe_rows = 9000, record_bytes = 128",
         "operator = \"join_index\", rows = 3000, probe_rows = 9000, record_bytes = 256, join = \"left-outer\"",
         "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, node_bytes = 64, search = \"simd\", upper_levels = \"at-once\"",
+        "operator = \"csb_tree\", rows = 5000, probe_rows = 12000, tree = \"growing\"",
+        "operator = \"csb_tree\", rows = 3000, probe_rows = 5000, tree = \"growing\", upper_levels = \"at-once\"",
     ] {
         let axes = format!("probes = [\"clustered\", \"unclustered\"]\n{TECHNIQUES}");
         let samples = run(&study(workload, &axes)).unwrap_or_else(|error| panic!("{error}"));
@@ -220,6 +222,16 @@ fn what_is_misspelt_is_refused_with_the_nearest_name() {
             "has a helper",
         ),
         ("operator = \"csb_tree\", rows = 20_000_000", "", "not distinguishable"),
+        (
+            "operator = \"csb_tree\", rows = 10, tree = \"growing\", node_bytes = 64",
+            "",
+            "nodes and a search of its own",
+        ),
+        (
+            "operator = \"csb_tree\", rows = 10, tree = \"growing\", pages = \"small\"",
+            "",
+            "what the allocator gives",
+        ),
         ("operator = \"hash_join\", rows = 10, size = \"knee\"", "", "leave one out"),
     ] {
         let message = run(&study(workload, axes)).expect_err(workload);

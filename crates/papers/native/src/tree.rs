@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 
 use workahead_engines::configuration::CellConfiguration;
+use workahead_lookup::OrderedIndex;
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::isa::{Avx2, Isa, Portable};
@@ -32,15 +33,45 @@ pub(crate) struct Shape {
     probe_rows: usize,
     clustered: bool,
     pages: Pages,
-    node: NodeSize,
+    tree: TreeKind,
     seed: u64,
 }
 
-/// Bytes of a node.
+/// Which tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NodeSize {
+enum TreeKind {
+    /// The paper's, bulk-loaded, of nodes of 64 bytes.
     B64,
+    /// The paper's, of nodes of 128 bytes.
     B128,
+    /// That of `workahead-lookup`, which takes inserts.
+    Growing,
+}
+
+impl TreeKind {
+    fn read(config: &CellConfiguration<'_>) -> Result<Self, EngineError> {
+        let kinds = [("bulk-loaded", false), ("growing", true)];
+        if !config.choice("tree", false, &kinds)? {
+            return config.choice(
+                "node_bytes",
+                Self::B128,
+                &[("128", Self::B128), ("64", Self::B64)],
+            );
+        }
+        for key in ["node_bytes", "search"] {
+            if config.has(key) {
+                let reason = "a growing tree has nodes and a search of its own: leave it out";
+                return Err(EngineError::setting(key, reason));
+            }
+        }
+        match size::pages(config)? {
+            Pages::Huge => Ok(Self::Growing),
+            Pages::Small => {
+                let reason = "a growing tree lies on huge pages, or on what the allocator gives";
+                Err(EngineError::setting("pages", reason))
+            }
+        }
+    }
 }
 
 /// Descent of a look-up: not part of the data.
@@ -90,13 +121,12 @@ impl Shape {
                 ),
             ));
         }
-        let sizes = [("128", NodeSize::B128), ("64", NodeSize::B64)];
         Ok(Self {
             rows,
             probe_rows,
             clustered: size::clustered(config)?,
             pages: size::pages(config)?,
-            node: config.choice("node_bytes", NodeSize::B128, &sizes)?,
+            tree: TreeKind::read(config)?,
             seed: config.seed(),
         })
     }
@@ -118,13 +148,10 @@ impl Shape {
             keys::uniform(self.rows, self.rows as u64, seed).map_err(EngineError::failed)?;
         let stream = streams::rids(self.rows, self.probe_rows, self.clustered, self.seed);
         let columns = Columns { shape: *self, rid_of, outer_keys, stream };
-        Ok(match self.node {
-            NodeSize::B64 => {
-                Box::new(PreparedOperator::of(Index::<Node64> { columns, node: PhantomData }))
-            }
-            NodeSize::B128 => {
-                Box::new(PreparedOperator::of(Index::<Node128> { columns, node: PhantomData }))
-            }
+        Ok(match self.tree {
+            TreeKind::B64 => Index::<Tree<Node64>>::operator(columns),
+            TreeKind::B128 => Index::<Tree<Node128>>::operator(columns),
+            TreeKind::Growing => Index::<OrderedIndex<u32, u32>>::operator(columns),
         })
     }
 }
@@ -139,14 +166,20 @@ struct Columns {
     stream: Vec<u32>,
 }
 
-struct Index<N> {
+struct Index<T> {
     columns: Columns,
-    node: PhantomData<N>,
+    tree: PhantomData<fn() -> T>,
+}
+
+impl<T: Indexed> Index<T> {
+    fn operator<M: Platform>(columns: Columns) -> Box<dyn Operator<M>> {
+        Box::new(PreparedOperator::of(Self { columns, tree: PhantomData }))
+    }
 }
 
 /// One copy of the data.
-struct Sides<N> {
-    tree: Tree<N>,
+struct Sides<T> {
+    tree: T,
     /// Clustered probes.
     pairs: PageBuffer<(f32, u32)>,
     /// Unclustered probes.
@@ -154,43 +187,143 @@ struct Sides<N> {
     rids: PageBuffer<u32>,
 }
 
-impl<N: Node> Index<N> {
-    fn run_by<M: Platform>(
-        &self,
-        isa: impl Isa,
-        search: impl Search,
-        copies: &[Sides<N>],
+impl<T> Sides<T> {
+    fn clustered(&self) -> Clustered<'_> {
+        Clustered(&self.pairs)
+    }
+
+    fn unclustered(&self) -> Unclustered<'_> {
+        Unclustered { rids: &self.rids, records: &self.records }
+    }
+}
+
+/// A tree that cells can ask for.
+trait Indexed: Send + Sync + Sized + 'static {
+    /// Loads (key, RID) pairs, which ascend.
+    fn load(pairs: &[(f32, u32)], pages: Pages) -> Result<Self, EngineError>;
+    fn bytes(&self) -> usize;
+    /// Lines that a look-up accesses at random, level by level: the upper ones are small and stay
+    /// cached.
+    fn touches(&self) -> Vec<Touch>;
+    /// Looks the outer streams of copies up.
+    fn join<M: Platform>(
+        copies: &[Sides<Self>],
+        is_clustered: bool,
+        outputs: &mut [PageBuffer<[u32; 2]>],
+        task: &Task<'_, M>,
+    ) -> Result<RunResult, EngineError>;
+}
+
+fn run_by<N: Node, M: Platform>(
+    (isa, search): (impl Isa, impl Search),
+    copies: &[Sides<Tree<N>>],
+    is_clustered: bool,
+    outputs: &mut [PageBuffer<[u32; 2]>],
+    task: &Task<'_, M>,
+) -> Result<RunResult, EngineError> {
+    let copy = |thread: usize| &copies[thread % copies.len()];
+    let at_once = task.execution.descent.at_once_bytes;
+    if is_clustered {
+        task.run(isa, outputs, |thread| {
+            let sides = copy(thread);
+            Lookup::new(&sides.tree, sides.clustered(), search).upper_levels_within(at_once)
+        })
+    } else {
+        task.run(isa, outputs, |thread| {
+            let sides = copy(thread);
+            Lookup::new(&sides.tree, sides.unclustered(), search).upper_levels_within(at_once)
+        })
+    }
+}
+
+impl<N: Node + 'static> Indexed for Tree<N> {
+    fn load(pairs: &[(f32, u32)], pages: Pages) -> Result<Self, EngineError> {
+        Tree::bulk_load(pairs, Fill::PAPER, pages).map_err(EngineError::failed)
+    }
+
+    fn bytes(&self) -> usize {
+        Tree::bytes(self)
+    }
+
+    fn touches(&self) -> Vec<Touch> {
+        let level =
+            |level: &Level| Touch::random(level.nodes * N::BYTES, (N::BYTES / LINE_BYTES) as f64);
+        self.levels().iter().map(level).collect()
+    }
+
+    fn join<M: Platform>(
+        copies: &[Sides<Self>],
+        is_clustered: bool,
+        outputs: &mut [PageBuffer<[u32; 2]>],
+        task: &Task<'_, M>,
+    ) -> Result<RunResult, EngineError> {
+        match (task.execution.descent.simd, Avx2::detect()) {
+            (false, _) => run_by((Portable, Binary), copies, is_clustered, outputs, task),
+            (true, Some(isa)) => run_by((isa, Vector(isa)), copies, is_clustered, outputs, task),
+            (true, None) => {
+                run_by((Portable, Vector(Portable)), copies, is_clustered, outputs, task)
+            }
+        }
+    }
+}
+
+impl Indexed for OrderedIndex<u32, u32> {
+    fn load(pairs: &[(f32, u32)], _: Pages) -> Result<Self, EngineError> {
+        // None is negative, so that the bits of keys ascend as they do.
+        let entries = pairs.iter().map(|(key, rid)| (key.to_bits(), *rid));
+        Ok(OrderedIndex::from_sorted(entries, workahead_lookup::Pages::Huge))
+    }
+
+    fn bytes(&self) -> usize {
+        OrderedIndex::bytes(self)
+    }
+
+    fn touches(&self) -> Vec<Touch> {
+        // Full nodes: 14 pairs to a leaf of two lines, 15 children to a node of one.
+        let leaves = self.len().div_ceil(14);
+        let mut touches = vec![Touch::random(leaves * 2 * LINE_BYTES, 2.0)];
+        let mut nodes = leaves;
+        while nodes > 1 {
+            nodes = nodes.div_ceil(15);
+            touches.push(Touch::random(nodes * LINE_BYTES, 1.0));
+        }
+        touches
+    }
+
+    fn join<M: Platform>(
+        copies: &[Sides<Self>],
+        is_clustered: bool,
         outputs: &mut [PageBuffer<[u32; 2]>],
         task: &Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
-        let at_once = task.execution.descent.at_once_bytes;
-        if self.columns.shape.clustered {
-            task.run(isa, outputs, |thread| {
+        let is_stepwise = task.execution.descent.at_once_bytes == 0;
+        if is_clustered {
+            task.run(Portable, outputs, |thread| {
                 let sides = copy(thread);
-                let lookup = Lookup::new(&sides.tree, Clustered(&sides.pairs), search);
-                lookup.upper_levels_within(at_once)
+                let walk = sides.tree.nested_loop(sides.clustered());
+                if is_stepwise { walk.stepwise() } else { walk }
             })
         } else {
-            task.run(isa, outputs, |thread| {
+            task.run(Portable, outputs, |thread| {
                 let sides = copy(thread);
-                let outer = Unclustered { rids: &sides.rids, records: &sides.records };
-                Lookup::new(&sides.tree, outer, search).upper_levels_within(at_once)
+                let walk = sides.tree.nested_loop(sides.unclustered());
+                if is_stepwise { walk.stepwise() } else { walk }
             })
         }
     }
 }
 
-impl<N: Node> Data for Index<N> {
-    type Copy = Sides<N>;
+impl<T: Indexed> Data for Index<T> {
+    type Copy = Sides<T>;
     type Out = [u32; 2];
 
-    fn copy(&self) -> Result<Sides<N>, EngineError> {
+    fn copy(&self) -> Result<Sides<T>, EngineError> {
         let Columns { shape, rid_of, outer_keys, stream } = &self.columns;
         let pages = shape.pages;
         let indexed: Vec<_> =
             (1..).map(|key: u32| key as f32).zip(rid_of.iter().copied()).collect();
-        let tree = Tree::bulk_load(&indexed, Fill::PAPER, pages).map_err(EngineError::failed)?;
+        let tree = T::load(&indexed, pages)?;
         let key = |rid: u32| outer_keys[rid as usize] as f32;
         let (rids, clustered) =
             if shape.clustered { (&[][..], &stream[..]) } else { (&stream[..], &[][..]) };
@@ -222,15 +355,12 @@ impl<N: Node> Data for Index<N> {
         answer
     }
 
-    fn table_bytes(sides: &Sides<N>) -> usize {
+    fn table_bytes(sides: &Sides<T>) -> usize {
         sides.tree.bytes()
     }
 
-    fn touches(&self, sides: &Sides<N>, _: f64) -> Vec<Touch> {
-        // Each level is a structure of its own: the upper ones are small and stay cached.
-        let level =
-            |level: &Level| Touch::random(level.nodes * N::BYTES, (N::BYTES / LINE_BYTES) as f64);
-        let mut touches: Vec<_> = sides.tree.levels().iter().map(level).collect();
+    fn touches(&self, sides: &Sides<T>, _: f64) -> Vec<Touch> {
+        let mut touches = sides.tree.touches();
         if !self.columns.shape.clustered {
             touches.push(Touch::random(sides.records.bytes(), 1.0));
         }
@@ -243,14 +373,10 @@ impl<N: Node> Data for Index<N> {
 
     fn run<M: Platform>(
         &self,
-        copies: &[Sides<N>],
+        copies: &[Sides<T>],
         outputs: &mut [PageBuffer<[u32; 2]>],
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
-        match (task.execution.descent.simd, Avx2::detect()) {
-            (false, _) => self.run_by(Portable, Binary, copies, outputs, &task),
-            (true, Some(isa)) => self.run_by(isa, Vector(isa), copies, outputs, &task),
-            (true, None) => self.run_by(Portable, Vector(Portable), copies, outputs, &task),
-        }
+        T::join(copies, self.columns.shape.clustered, outputs, &task)
     }
 }

@@ -14,7 +14,7 @@ use workahead_study::spec::Spec;
 const OVERHEAD_BYTES: usize = 64 << 20;
 
 /// One cell of each kind; cells with different data replace each other in memory, as in a study.
-const CELLS: [(&str, &str); 6] = [
+const CELLS: [(&str, &str); 7] = [
     ("hash join", r#"operator = "hash_join", rows = 500_000"#),
     ("long records", r#"operator = "hash_join", rows = 300_000, record_bytes = 256"#),
     // Many probes, which also have to be counted.
@@ -24,6 +24,7 @@ const CELLS: [(&str, &str); 6] = [
         "tree, clustered",
         r#"operator = "csb_tree", rows = 2_000_000, node_bytes = 64, probes = "clustered""#,
     ),
+    ("growing tree", r#"operator = "csb_tree", rows = 2_000_000, tree = "growing""#),
     ("bucket", r#"operator = "bucket", rows = 500_000, load_percent = 10"#),
 ];
 

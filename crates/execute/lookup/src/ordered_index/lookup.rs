@@ -1,6 +1,7 @@
 //! The way down a tree as a walk: a node, searched; its child; the leaf, where the key is or not.
 
 use core::borrow::Borrow;
+use core::ops::ControlFlow;
 
 use workahead_walks::{Memory, Place, Row, Sink, Walk};
 
@@ -51,22 +52,80 @@ impl<K, V> Nodes<K, V> {
     }
 }
 
-/// Look-ups of `keys`, by position.
-pub(super) struct Lookup<'t, 'k, K, V, Q> {
+/// The way down.
+pub(super) struct Descent<'t, K, V> {
     pub(super) nodes: &'t Nodes<K, V>,
     pub(super) root: Node,
     /// Inner nodes from the root to a leaf.
     pub(super) height: u8,
     /// Levels that are in cache whatever else is: they are walked at once.
     pub(super) hot: u8,
+}
+
+impl<K, V> Clone for Descent<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Descent<'_, K, V> {}
+
+/// Where a way down is: at a node, so far above the leaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stop {
+    node: Node,
+    height: u8,
+}
+
+impl<K, V> Descent<'_, K, V> {
+    /// The first node that may not be in cache.
+    #[inline(always)]
+    pub(super) fn start<Q: Ord, M: Memory>(&self, key: &Q, memory: &mut M) -> (Stop, Place)
+    where
+        K: Borrow<Q>,
+    {
+        let (mut node, mut height) = (self.root, self.height);
+        for _ in 0..self.hot {
+            memory.read_hot(self.nodes.head(Kind::Inner, node));
+            node = self.nodes.child(node, key);
+            height -= 1;
+        }
+        (Stop { node, height }, self.nodes.place(kind(height), node))
+    }
+
+    /// Searches a node that is at hand: on to its child, or to where the key is in a leaf.
+    #[inline(always)]
+    pub(super) fn step<Q: Ord, M: Memory>(
+        &self,
+        stop: &mut Stop,
+        key: &Q,
+        memory: &mut M,
+    ) -> ControlFlow<Position, Place>
+    where
+        K: Borrow<Q>,
+    {
+        let at = kind(stop.height);
+        memory.read(self.nodes.head(at, stop.node));
+        if at == Kind::Leaf {
+            let slot = self.nodes.search(at, stop.node, key, Count::Less) as u8;
+            return ControlFlow::Break(Position { leaf: stop.node, slot });
+        }
+        stop.node = self.nodes.child(stop.node, key);
+        stop.height -= 1;
+        ControlFlow::Continue(self.nodes.place(kind(stop.height), stop.node))
+    }
+}
+
+/// Look-ups of `keys`, by position.
+pub(super) struct Lookup<'t, 'k, K, V, Q> {
+    pub(super) descent: Descent<'t, K, V>,
     pub(super) keys: &'k [Q],
 }
 
-/// A look-up under way: its node, and how far that is above the leaves.
+/// A look-up under way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    node: Node,
-    height: u8,
+    stop: Stop,
     row: Row,
 }
 
@@ -95,13 +154,8 @@ where
     #[inline(always)]
     fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Cursor, Place) {
         let key = memory.read_hot(&self.keys[row as usize]);
-        let (mut node, mut height) = (self.root, self.height);
-        for _ in 0..self.hot {
-            memory.read_hot(self.nodes.head(Kind::Inner, node));
-            node = self.nodes.child(node, key);
-            height -= 1;
-        }
-        (Cursor { node, height, row }, self.nodes.place(kind(height), node))
+        let (stop, place) = self.descent.start(key, memory);
+        (Cursor { stop, row }, place)
     }
 
     #[inline(always)]
@@ -112,16 +166,13 @@ where
         sink: &mut S,
     ) -> Option<Place> {
         let key = memory.read_hot(&self.keys[cursor.row as usize]);
-        let at = kind(cursor.height);
-        memory.read(self.nodes.head(at, cursor.node));
-        if at == Kind::Leaf {
-            let slot = self.nodes.search(at, cursor.node, key, Count::Less) as u8;
-            sink.emit(cursor.row, Position { leaf: cursor.node, slot });
-            return None;
+        match self.descent.step(&mut cursor.stop, key, memory) {
+            ControlFlow::Continue(place) => Some(place),
+            ControlFlow::Break(position) => {
+                sink.emit(cursor.row, position);
+                None
+            }
         }
-        cursor.node = self.nodes.child(cursor.node, key);
-        cursor.height -= 1;
-        Some(self.nodes.place(kind(cursor.height), cursor.node))
     }
 }
 

@@ -77,7 +77,13 @@ impl<K, V> Shape<K, V> {
     const KEYS_END: usize = Self::KEYS + Self::MOST * size_of::<K>();
     const VALUES: usize = Self::KEYS_END.next_multiple_of(align_of::<V>());
     const INNER_ALIGN: usize = larger(LINE_BYTES, align_of::<K>());
-    const LEAF_ALIGN: usize = larger(Self::INNER_ALIGN, align_of::<V>());
+    /// A leaf of two lines begins at an even one: processors fetch those together, and so does a
+    /// helper.
+    const LEAF_ALIGN: usize = {
+        let align = larger(Self::INNER_ALIGN, align_of::<V>());
+        let bytes = (Self::VALUES + Self::MOST * size_of::<V>()).next_multiple_of(align);
+        if bytes == 2 * LINE_BYTES { bytes } else { align }
+    };
     const INNER_BYTES: usize = Self::KEYS_END.next_multiple_of(Self::INNER_ALIGN);
     const LEAF_BYTES: usize =
         (Self::VALUES + Self::MOST * size_of::<V>()).next_multiple_of(Self::LEAF_ALIGN);
