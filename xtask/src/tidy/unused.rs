@@ -34,7 +34,7 @@ const STILL: &[(&str, usize)] = &[
     ("scheduler", 3),
     ("simulator", 16),
     ("study", 11),
-    ("workloads", 7),
+    ("workloads", 6),
 ];
 
 /// Words before `fn` that say how it is called.
