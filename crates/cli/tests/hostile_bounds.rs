@@ -91,6 +91,22 @@ fn dictionaries_are_counted_together() {
     }
 }
 
+#[test]
+fn dictionaries_may_claim_any_length() {
+    let place = place();
+    let select = |columns| ["--build-side", "right", "--select", columns, "--out", "out.parquet"];
+    // The first is passed over, where no column needs it, and those after it are kept by no row.
+    messages::claiming(&place.path("left.arrows"), 40, 1 << 40);
+    let arguments = join("left.arrows", &select("id,t"));
+    assert_eq!(ends_well(&place, &arguments, "passed over"), Some(0));
+    // Both lengths together are more than a number holds.
+    messages::claiming(&place.path("left.arrows"), 2, i64::MAX);
+    let arguments = join("left.arrows", &select("id,z"));
+    assert_eq!(ends_well(&place, &arguments, "endless"), Some(1));
+    let said = place.fails(&arguments, 1);
+    assert!(said.contains("dictionaries take") || said.contains("may be used"), "{said}");
+}
+
 const LIST: &str = "required group NAME (LIST) { repeated group list { required int64 item; } }";
 
 /// Lists by a dictionary of one number, by the runs of their repetition levels: some dozens of

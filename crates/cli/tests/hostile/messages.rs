@@ -102,6 +102,30 @@ pub(crate) fn with_dictionaries(columns: usize, texts: &str) -> RecordBatch {
     RecordBatch::try_from_iter([("id".to_owned(), id)].into_iter().chain(columns)).unwrap()
 }
 
+/// A stream of batches of one row, each with a dictionary of its own in the column `t`, of the
+/// row's text and one of 20 MB; before it lies one in `z` whose buffers claim to be so long.
+pub(crate) fn claiming(path: &Path, batches: i64, claimed_bytes: i64) {
+    const TEXTS: usize = 1_000;
+    let column = |texts: StringArray| -> ArrayRef {
+        Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from(vec![0]), Arc::new(texts)))
+    };
+    let batch = |row: i64| {
+        let id: ArrayRef = Arc::new(Int64Array::from(vec![row]));
+        let z = column(StringArray::from(vec!["zzz"; TEXTS]));
+        let t = column(StringArray::from(vec![row.to_string(), "t".repeat(20_000_000)]));
+        RecordBatch::try_from_iter([("id", id), ("z", z), ("t", t)]).unwrap()
+    };
+    write(path, DictionaryHandling::Resend, &(0..batches).map(batch).collect::<Vec<_>>());
+    let mut stream = fs::read(path).unwrap();
+    // Compressed buffers begin with their length: offsets, then texts.
+    for length in [4 * (TEXTS as i64 + 1), 3 * TEXTS as i64] {
+        let length = length.to_le_bytes();
+        let at = stream.windows(8).position(|bytes| bytes == length).unwrap();
+        stream[at..at + 8].copy_from_slice(&claimed_bytes.to_le_bytes());
+    }
+    fs::write(path, stream).unwrap();
+}
+
 /// A file or a stream, compressed.
 pub(crate) fn write(path: &Path, handling: DictionaryHandling, batches: &[RecordBatch]) {
     let options = IpcWriteOptions::default().with_dictionary_handling(handling);

@@ -166,6 +166,8 @@ impl IpcReader {
                     texts = Texts::Values;
                 }
                 if self.dictionaries.add(&dictionary, size, self.bytes_max).is_err() {
+                    // It is passed over where no column needs it, and what follows is not known.
+                    (texts, most) = (Texts::Values, self.bytes_max);
                     break;
                 }
             }

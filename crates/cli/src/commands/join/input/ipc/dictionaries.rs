@@ -49,12 +49,13 @@ impl Dictionaries {
         let before = self.of_each.entry(dictionary.id()).or_default();
         let replaces = !dictionary.isDelta() && !self.are_nested;
         let kept = if replaces { 0 } else { *before };
-        self.bytes = self.bytes - *before + kept + size.held();
+        self.bytes = (self.bytes - *before).saturating_add(kept).saturating_add(size.held());
         let copied = if dictionary.isDelta() { *before } else { 0 };
         let repeats = size.made / RATIO_USUAL > size.bytes;
         let made = if repeats { size.made } else { 0 };
-        self.copied_bytes += copied + made + self.fields * LOOK_BYTES;
-        *before = kept + size.held();
+        let copied = copied.saturating_add(made).saturating_add(self.fields * LOOK_BYTES);
+        self.copied_bytes = self.copied_bytes.saturating_add(copied);
+        *before = kept.saturating_add(size.held());
         if self.bytes > bytes_max {
             return Err(too_much("a file's dictionaries", self.bytes, bytes_max, "").into());
         }
