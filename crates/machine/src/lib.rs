@@ -17,6 +17,7 @@ pub mod limits;
 pub mod links;
 pub mod machine;
 pub mod memory;
+pub mod nesting;
 pub mod pages;
 pub mod pin;
 pub mod private_directory;

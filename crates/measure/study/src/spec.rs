@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use workahead_machine::nesting::is_too_deep;
 
 use crate::error::StudyError;
 use crate::method::Method;
@@ -166,7 +167,7 @@ impl Spec {
 
     /// Reads a study as it stands. Its scales are checked too.
     pub fn parse(id: &str, text: &str) -> Result<Spec, StudyError> {
-        check_length(id, text)?;
+        check_text(id, text)?;
         let document: Document =
             toml::from_str(text).map_err(|error| spec_error(id, &error, text))?;
         let spec = Spec::from_document(id, text, document)?;
@@ -181,7 +182,7 @@ impl Spec {
 
     /// Reads a study with one of its scales applied.
     pub fn parse_scaled(id: &str, text: &str, scale: &str) -> Result<Spec, StudyError> {
-        check_length(id, text)?;
+        check_text(id, text)?;
         let table: Table = text.parse().map_err(|error| spec_error(id, &error, text))?;
         Spec::scaled(id, text, table, scale)
     }
@@ -294,12 +295,13 @@ impl Spec {
     }
 }
 
-fn check_length(id: &str, text: &str) -> Result<(), StudyError> {
-    match text.len() > TEXT_BYTES_MAX {
-        true => Err(StudyError::Spec {
-            id: id.to_owned(),
-            message: format!("its text has more than {} KiB", TEXT_BYTES_MAX >> 10),
-        }),
+fn check_text(id: &str, text: &str) -> Result<(), StudyError> {
+    let wrong = |message: String| Err(StudyError::Spec { id: id.to_owned(), message });
+    if text.len() > TEXT_BYTES_MAX {
+        return wrong(format!("its text has more than {} KiB", TEXT_BYTES_MAX >> 10));
+    }
+    match is_too_deep(text) {
+        true => wrong("its tables are nested more than a hundred deep".to_owned()),
         false => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
+use workahead_machine::nesting::is_too_deep;
 
 use super::figures::WORDS;
 use super::{Preset, PresetError};
@@ -17,6 +18,10 @@ impl Preset {
     /// # Errors
     /// If it is not a valid description, or a figure has no origin.
     pub fn parse(name: &str, text: &str) -> Result<Self, PresetError> {
+        if is_too_deep(text) {
+            let why = "its tables are nested more than a hundred deep".to_owned();
+            return Err(PresetError::Unreadable { name: name.to_owned(), why });
+        }
         let preset: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             let why = format!("line {line}: {}", one_line(error.message()));
@@ -199,8 +204,9 @@ fn merge(under: &mut Value, over: &Value) -> Result<(), String> {
 
 /// The TOML value of a text; a word needs no quotes.
 fn value_of(text: &str) -> Value {
-    let parsed: Result<Table, _> = toml::from_str(&format!("value = {text}"));
-    let value = parsed.ok().and_then(|mut table| table.remove("value"));
+    let text_of_table = format!("value = {text}");
+    let parsed = (!is_too_deep(&text_of_table)).then(|| toml::from_str::<Table>(&text_of_table));
+    let value = parsed.and_then(Result::ok).and_then(|mut table| table.remove("value"));
     value.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
