@@ -185,3 +185,29 @@ fn a_workloads_tables_are_its_figures() {
     let (one, _) = of("ppro-quad/1p-1m", &["--set", "cpus=1"]);
     assert!(!one.contains("last cache, state before") && one.contains("state load m"), "{one}");
 }
+
+/// What a model would never end, or take all memory for, is refused before it begins.
+#[test]
+fn machines_without_end_are_refused() {
+    let place = Place::new();
+    let key = vec!["a"; 75].join(".");
+    let deep = (0..75).fold("1".to_owned(), |value, _| format!("{{{key}={value}}}"));
+    std::fs::write(place.path("deep.toml"), format!("title = \"t\"\n[variant]\nx = {deep}\n"))
+        .unwrap();
+    let said = place.fails(&["simulate", "--machine", "deep.toml", "--describe"], 2);
+    assert!(said.contains("nested more than a hundred deep"), "{said}");
+    let study = format!("title = 't'\nquestion = 'q'\nengine = 'native'\n[axes]\nx = {deep}\n");
+    std::fs::write(place.path("study.toml"), study).unwrap();
+    let said = place.fails(&["study", "plan", "study.toml"], 1);
+    assert!(said.contains("nested more than a hundred deep"), "{said}");
+    let fails = |words: &[&str], says: &str| {
+        let said = place.fails(&[&["simulate", "--machine"], words].concat(), 2);
+        assert!(said.contains(says), "{said}");
+    };
+    let memory = ["ppro-quad", "--workload", "sysbench-memory", "--set"];
+    fails(&[&memory[..], &["time_scale=1000000"]].concat(), "over before a switch is");
+    let gang = ["scheduler=gang", "--set", "slot_ms=0"];
+    fails(&[&memory[..], &gang].concat(), "over before a switch is");
+    let large = ["p4-ht-512k", "--change", "cores=64", "--change", "cache.L2.bytes=4294967296"];
+    fails(&[&large[..], &["--workload", "uss"]].concat(), "MiB are available");
+}

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use workahead_machine::Machine;
 use workahead_modelled as modelled;
 use workahead_simulator::catalogue;
 use workahead_simulator::preset::{Figure, Preset};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineContext, EngineError, Sample, Stop};
+use workahead_study::host;
 use workahead_study::protocol::Protocol;
 use workahead_study::setting::{Setting, Settings};
 
@@ -204,7 +206,15 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
 }
 
 fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-    engine.check(cell)?;
+    let needed = engine.check(cell)?.memory_bytes;
+    let available = host::available_bytes(&Machine::here());
+    if needed > available {
+        let [needed, available] = [needed.div_ceil(1 << 20), available >> 20];
+        return Err(EngineError::refused(format!(
+            "it needs {needed} MiB of memory, and {available} MiB are available: lower its sizes, \
+             or those of the machine's caches"
+        )));
+    }
     engine.prepare(cell, stop)?;
     engine.run(cell, stop)
 }

@@ -214,17 +214,34 @@ fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule,
     let scale = config.real("time_scale", 1.0, 1.0..=1e6)?;
     let usual_ms = usual.latency_ns as f64 / 1e6;
     let latency_ns = nanoseconds(config, "latency_ms", usual_ms, scale)?.max(1);
-    let of = |part: u64| (latency_ns * part).div_ceil(usual.latency_ns);
+    let of = |part: u64| {
+        let share = u128::from(latency_ns) * u128::from(part);
+        share.div_ceil(u128::from(usual.latency_ns)) as u64
+    };
     let fair = Fair {
         latency_ns,
         granularity_ns: of(usual.granularity_ns),
         wakeup_ns: of(usual.wakeup_ns),
     };
     let delay_max_ns = nanoseconds(config, "delay_max_ms", 0.0, scale)?;
+    let discipline = discipline(config, preset, scale, latency_ns)?;
+    let switch = config.number("switch_cycles", 3000, 0..=1_000_000)? as f64;
+    let (key, slice_ns) = match &discipline {
+        Discipline::Gang { slot_ns } => ("slot_ms", *slot_ns),
+        _ => ("latency_ms", fair.granularity_ns),
+    };
+    let switch_ns = switch / preset.ghz;
+    if slice_ns as f64 <= switch_ns {
+        let reason = format!(
+            "a turn of {slice_ns} ns is over before a switch is, {switch_ns:.0} ns: choose a \
+             larger one, or a smaller `time_scale`"
+        );
+        return Err(EngineError::setting(key, reason));
+    }
     Ok(Schedule {
         fair,
-        discipline: discipline(config, preset, scale, latency_ns)?,
-        switch: config.number("switch_cycles", 3000, 0..=1_000_000)? as f64,
+        discipline,
+        switch,
         delay_max_ns: (delay_max_ns > 0).then_some(delay_max_ns),
     })
 }

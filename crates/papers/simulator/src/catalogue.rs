@@ -27,6 +27,8 @@ pub struct Embedded {
 
 static MACHINES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
 
+/// Variants of a machine at a time: each is applied to the whole of it.
+const VARIANTS_MAX: usize = 16;
 /// Suffix of a machine's file name.
 const FILE: &str = ".toml";
 
@@ -51,6 +53,10 @@ impl Preset {
             Some(at) => reference.split_at(at + FILE.len()),
             None => reference.split_at(reference.find('/').unwrap_or(reference.len())),
         };
+        if variants.split('+').count() > VARIANTS_MAX {
+            let why = format!("more than {VARIANTS_MAX} variants are given");
+            return Err(PresetError::Unreadable { name: machine.to_owned(), why });
+        }
         let preset = match machine.ends_with(FILE) {
             true => {
                 let text = regular_file::read_text(machine.as_ref(), BYTES_MAX);

@@ -316,6 +316,20 @@ impl Preset {
         self.cores * self.threads
     }
 
+    /// Bytes in which a model keeps which lines its caches hold.
+    #[must_use]
+    pub fn state_bytes(&self) -> u64 {
+        /// A line's number and state, and what an engine notes of it.
+        const LINE_BYTES: u64 = 16;
+        let of = |level: &CacheLevel| {
+            let groups = u64::from(self.cores.div_ceil(level.cores.max(1)));
+            let copies = u64::from(level.threads.copies(self.threads));
+            let lines = level.bytes / u64::from(level.line.max(1));
+            lines.saturating_mul(LINE_BYTES).saturating_mul(groups * copies)
+        };
+        self.cache.iter().map(of).fold(0, u64::saturating_add)
+    }
+
     /// The same machine with one thread per core, which then has all of each split structure (A4).
     #[must_use]
     pub fn without_siblings(mut self) -> Self {
