@@ -61,12 +61,11 @@ impl Rates {
     /// In how many slots an event was counted: on one CPU, or on the one that has most of them.
     #[must_use]
     pub fn slots(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<usize> {
-        let on = |cpu| {
-            let rate = &self.rate(event, privilege, cpu)?.per_unit;
-            Some(rate.n + rate.dropped.len())
-        };
-        let places = self.cpus().into_iter().map(Some).filter(|_| cpu.is_none());
-        places.filter_map(on).max().or_else(|| on(cpu))
+        let of = |rate: &Rate| rate.per_unit.n + rate.per_unit.dropped.len();
+        let at = |cpu| (event.to_owned(), privilege, cpu);
+        let on_cpus = self.rates.range(at(Some(0))..=at(Some(u32::MAX)));
+        let most = on_cpus.map(|(_, rate)| of(rate)).max().filter(|_| cpu.is_none());
+        most.or_else(|| self.rate(event, privilege, cpu).map(of))
     }
 
     /// The CPUs that anything was counted on.

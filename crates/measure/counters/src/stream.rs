@@ -239,6 +239,9 @@ impl Stream {
         if slot.spoilt.is_none() && !(slot.wall_s.is_finite() && slot.wall_s > 0.0) {
             return Err(format!("no slot takes {} seconds", slot.wall_s));
         }
+        if slot.cpus.len() > CPUS_MAX {
+            return Err(format!("a slot has more than {CPUS_MAX} CPUs"));
+        }
         let wanted = group.events.len();
         match slot.cpus.iter().find(|on| on.reading.values.len() != wanted) {
             Some(on) if slot.spoilt.is_none() => Err(format!(
@@ -250,6 +253,9 @@ impl Stream {
         }
     }
 }
+
+/// The most CPUs that Linux is built for (`NR_CPUS` of x86-64).
+const CPUS_MAX: usize = 8192;
 
 /// The next line, without its end; `None` after the last one. Its number is for errors.
 fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, RecordingError> {

@@ -20,6 +20,11 @@ use workahead_machine::regular_file;
 /// wrote them. The tables of a browser take a quarter of this.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
+/// The most that is read of one file to know where its debug information is.
+const NAMES_BYTES_MAX: u64 = 16 << 20;
+/// Linkers give 20 bytes at most.
+const BUILD_ID_BYTES_MAX: usize = 64;
+
 /// Code, unwind tables and symbols of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Image {
@@ -53,7 +58,10 @@ impl Image {
         let left = Cell::new(FILE_BYTES_MAX);
         let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
         let mut image = Self::of(&elf, Vec::new());
-        let build_id = elf.build_id().ok().flatten();
+        // A note may claim the whole file.
+        let left = Cell::new(NAMES_BYTES_MAX);
+        let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
+        let build_id = elf.build_id().ok().flatten().filter(|id| id.len() <= BUILD_ID_BYTES_MAX);
         image.debug_files = debug_files(path, build_id, link(&elf).as_deref());
         Some(image)
     }
@@ -149,6 +157,11 @@ impl Image {
             debug_frame: bytes(&self.debug_frame),
             ..Default::default()
         }
+    }
+
+    /// Whether its unwind tables can be searched as they lie in the file.
+    pub(super) fn has_index(&self) -> bool {
+        self.eh_frame_hdr.is_some()
     }
 
     /// The name of one of its own dynamic symbols.

@@ -12,12 +12,18 @@ use super::modules::{ModuleId, Modules};
 /// The unwinder of one address space.
 pub(super) type Unwinder = UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>;
 
+/// Mappings of one module without an index of its tables that are unwound through. Of a library's
+/// code there is one, or a few where a part was protected.
+const INDEXED_MAX: u32 = 8;
+
 /// Code of a process. A child begins with a copy of its parent's.
 #[derive(Clone, Default)]
 pub(super) struct Space {
     /// By the address of their first byte; they do not overlap.
     mappings: BTreeMap<u64, Mapping>,
     pub(super) unwinder: Unwinder,
+    /// How often tables of a module without an index were given one.
+    indexed: BTreeMap<ModuleId, u32>,
 }
 
 /// A part of a file that a process mapped to run it.
@@ -34,7 +40,9 @@ impl Space {
     /// What a process that is running has mapped, from `/proc/PID/maps` (proc(5)).
     pub(super) fn of_process(pid: u32, modules: &mut Modules) -> Self {
         let mut space = Self::default();
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        // A path is any bytes.
+        let maps = String::from_utf8_lossy(&maps);
         let mappings = maps.lines().filter_map(|line| mapping(line, modules));
         for mapping in mappings.collect::<Vec<_>>() {
             space.map(mapping, modules);
@@ -73,6 +81,14 @@ impl Space {
         let module = modules.get(mapping.module);
         let Some(image) = &module.image else { return };
         let Some(bias) = image.bias(mapping.start, mapping.offset) else { return };
+        if !image.has_index() {
+            // Each mapping gets an index of all its module's tables.
+            let times = self.indexed.entry(mapping.module).or_default();
+            if *times == INDEXED_MAX {
+                return;
+            }
+            *times += 1;
+        }
         // Its tables may be damaged; they are left out then.
         let described = guarded(|| {
             framehop::Module::new(

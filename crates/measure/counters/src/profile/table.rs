@@ -146,6 +146,10 @@ impl Frame {
     }
 }
 
+fn has_sum(mut counts: impl Iterator<Item = u64>) -> bool {
+    counts.try_fold(0_u64, u64::checked_add).is_some()
+}
+
 impl Profile {
     /// Whether its stacks are of its frames, and no deeper than any that is sampled.
     ///
@@ -160,7 +164,13 @@ impl Profile {
                 return Err(format!("there is no frame {frame}"));
             }
         }
-        Ok(())
+        let is_countable = has_sum(self.stacks.iter().map(|stack| stack.events))
+            && has_sum(self.stacks.iter().map(|stack| stack.samples))
+            && has_sum(self.functions.iter().map(|function| function.self_events));
+        match is_countable {
+            true => Ok(()),
+            false => Err("it has more events than can be counted".to_owned()),
+        }
     }
 
     /// Counts stacks. Frames and stacks may repeat; stacks may not be empty of frames that exist.
