@@ -225,7 +225,9 @@ impl Places {
             let _ = fs::DirBuilder::new().mode(0o755).create("/run/workahead");
             self.written.extend(["/run/workahead", "/sys/devices/system/cpu"].map(PathBuf::from));
         }
-        self.loads_bpf |= cell.get("scheduler").is_some();
+        // Other words are policies of the system's, which need nothing.
+        let is_ours = matches!(text("scheduler"), Some("default" | "itas"));
+        self.loads_bpf |= cfg!(feature = "scheduler") && is_ours;
     }
 }
 

@@ -129,7 +129,8 @@ impl RunPlan {
     /// Without visits of cells that can't be run here, by their needs.
     #[must_use]
     pub fn skipping(mut self, needs: &[Need]) -> RunPlan {
-        let impossible = needs.iter().enumerate().filter(|(_, need)| need.impossible.is_some());
+        let needs = needs.iter().take(self.cells.len()).enumerate();
+        let impossible = needs.filter(|(_, need)| need.impossible.is_some());
         self.skipped = impossible.map(|(index, _)| index).collect();
         self
     }

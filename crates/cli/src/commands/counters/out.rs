@@ -32,7 +32,7 @@ impl Out {
 
     /// Text for people, ending with one newline.
     pub(crate) fn text(&self, text: &str, target: &target::TargetArguments) -> anyhow::Result<()> {
-        let text = format!("{}\n", text.trim_end_matches('\n'));
+        let text = format!("{}\n", output::escaped(text.trim_end_matches('\n')));
         match self.file() {
             Some(path) => Ok(file::write_whole(path, text.as_bytes())?),
             None if self.out.is_none() && target.is_command() => {

@@ -138,8 +138,9 @@ impl Subject {
 /// Whether a process still runs: a zombie keeps its number, but no thread other than the first.
 fn is_alive(pid: u32) -> bool {
     let process = std::path::Path::new("/proc").join(pid.to_string());
-    let Ok(stat) = std::fs::read_to_string(process.join("stat")) else { return false };
-    // The name before the state is anything, parentheses included (proc(5)).
+    let Ok(stat) = std::fs::read(process.join("stat")) else { return false };
+    // The name before the state is anything, parentheses and no text included (proc(5)).
+    let stat = String::from_utf8_lossy(&stat);
     let state = stat.rsplit_once(") ").and_then(|(_, after)| after.chars().next());
     let threads = || std::fs::read_dir(process.join("task")).map_or(0, Iterator::count);
     match state {
