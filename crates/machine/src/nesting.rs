@@ -10,9 +10,18 @@ use toml_parser::lexer::TokenKind;
 /// The deepest nesting that is read: no file of ours has ten.
 const DEEPEST: usize = 100;
 
-/// Whether tables and lists of a text are nested more than a hundred deep, parts of keys counted.
-#[must_use]
-pub fn is_too_deep(text: &str) -> bool {
+/// Whether a text can be parsed.
+///
+/// # Errors
+/// If its tables and lists are nested more than a hundred deep, parts of keys counted: in words.
+pub fn check(text: &str) -> Result<(), &'static str> {
+    match is_too_deep(text) {
+        true => Err("its tables are nested more than a hundred deep"),
+        false => Ok(()),
+    }
+}
+
+fn is_too_deep(text: &str) -> bool {
     // Of each bracket that is open, outermost first, the parts of the key at hand; then their sum.
     let (mut open, mut depth) = (vec![0_usize], 0_usize);
     for token in Source::new(text).lex() {

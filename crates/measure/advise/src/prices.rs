@@ -1,7 +1,7 @@
 //! What a level costs: a file that its user fills in.
 
 use serde::Deserialize;
-use workahead_machine::nesting::is_too_deep;
+use workahead_machine::nesting;
 
 /// Prices of a machine and of its cores, in any currency.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -23,9 +23,7 @@ impl Prices {
     /// # Errors
     /// What is wrong with it, in a line.
     pub fn parse(text: &str) -> Result<Prices, String> {
-        if is_too_deep(text) {
-            return Err("its tables are nested more than a hundred deep".to_owned());
-        }
+        nesting::check(text)?;
         let prices: Prices =
             toml::from_str(text).map_err(|error| error.message().replace('\n', ", "))?;
         let all = [prices.machine_per_hour, prices.core_per_hour];

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use workahead_machine::nesting::is_too_deep;
+use workahead_machine::nesting;
 
 use crate::error::StudyError;
 use crate::method::Method;
@@ -300,10 +300,7 @@ fn check_text(id: &str, text: &str) -> Result<(), StudyError> {
     if text.len() > TEXT_BYTES_MAX {
         return wrong(format!("its text has more than {} KiB", TEXT_BYTES_MAX >> 10));
     }
-    match is_too_deep(text) {
-        true => wrong("its tables are nested more than a hundred deep".to_owned()),
-        false => Ok(()),
-    }
+    nesting::check(text).or_else(|why| wrong(why.to_owned()))
 }
 
 fn axis((name, value): (String, Value)) -> Result<Axis, String> {

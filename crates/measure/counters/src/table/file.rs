@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use workahead_machine::nesting::is_too_deep;
+use workahead_machine::nesting;
 
 use super::encoding::{self, Layout, Raw};
 use super::processor::{Processors, Range};
@@ -75,9 +75,7 @@ enum FileMetric {
 
 /// Reads the file alone, without what belongs to every machine.
 pub(super) fn read(text: &str) -> Result<Table, TableError> {
-    if is_too_deep(text) {
-        return Err(TableError::Form("its tables are nested more than a hundred deep".to_owned()));
-    }
+    nesting::check(text).map_err(|why| TableError::Form(why.to_owned()))?;
     let file: File = toml::from_str(text).map_err(|error| TableError::Form(error.to_string()))?;
     let name = file.name;
     let mut events = Vec::with_capacity(file.events.len());

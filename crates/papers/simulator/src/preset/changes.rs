@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
-use workahead_machine::nesting::is_too_deep;
+use workahead_machine::nesting;
 
 use super::figures::WORDS;
 use super::{Preset, PresetError};
@@ -18,14 +18,11 @@ impl Preset {
     /// # Errors
     /// If it is not a valid description, or a figure has no origin.
     pub fn parse(name: &str, text: &str) -> Result<Self, PresetError> {
-        if is_too_deep(text) {
-            let why = "its tables are nested more than a hundred deep".to_owned();
-            return Err(PresetError::Unreadable { name: name.to_owned(), why });
-        }
+        let unreadable = |why: String| PresetError::Unreadable { name: name.to_owned(), why };
+        nesting::check(text).map_err(|why| unreadable(why.to_owned()))?;
         let preset: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            let why = format!("line {line}: {}", one_line(error.message()));
-            PresetError::Unreadable { name: name.to_owned(), why }
+            unreadable(format!("line {line}: {}", one_line(error.message())))
         })?;
         preset.checked()?.check_origins().map(|()| preset)
     }
@@ -204,9 +201,9 @@ fn merge(under: &mut Value, over: &Value) -> Result<(), String> {
 
 /// The TOML value of a text; a word needs no quotes.
 fn value_of(text: &str) -> Value {
-    let text_of_table = format!("value = {text}");
-    let parsed = (!is_too_deep(&text_of_table)).then(|| toml::from_str::<Table>(&text_of_table));
-    let value = parsed.and_then(Result::ok).and_then(|mut table| table.remove("value"));
+    let table = format!("value = {text}");
+    let parsed = nesting::check(&table).ok().and_then(|()| toml::from_str::<Table>(&table).ok());
+    let value = parsed.and_then(|mut table| table.remove("value"));
     value.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
