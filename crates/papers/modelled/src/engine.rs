@@ -64,12 +64,6 @@ fn workload(config: &CellConfiguration<'_>) -> Result<Option<&'static dyn Worklo
     found.ok_or_else(|| EngineError::unknown("workload", &name, workloads()))
 }
 
-/// With what the machine's caches are kept in.
-fn with_caches(need: Need, machine: &ModelledMachine) -> Need {
-    let memory_bytes = need.memory_bytes.saturating_add(machine.preset().state_bytes());
-    Need { memory_bytes, ..need }
-}
-
 impl Engine for Modelled {
     fn name(&self) -> &str {
         NAME
@@ -85,10 +79,7 @@ impl Engine for Modelled {
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let config = CellConfiguration::new(cell);
-        let Some(workload) = workload(&config)? else {
-            let need = self.walks.check(cell)?;
-            return Ok(with_caches(need, &ModelledMachine::read(&config)?));
-        };
+        let Some(workload) = workload(&config)? else { return self.walks.check(cell) };
         if cell.get("set").is_some() {
             return Err(EngineError::setting(
                 "set",
@@ -96,9 +87,10 @@ impl Engine for Modelled {
             ));
         }
         let machine = ModelledMachine::read(&config)?;
-        let need = workload.check(&config, &machine)?;
+        let mut need = workload.check(&config, &machine)?;
         config.nothing_else()?;
-        Ok(with_caches(need, &machine))
+        need.memory_bytes = need.memory_bytes.saturating_add(machine.preset().state_bytes());
+        Ok(need)
     }
 
     fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {

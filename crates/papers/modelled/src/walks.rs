@@ -72,6 +72,7 @@ impl Walks {
             Reason::new(format_args!("{threads} threads take turns on {cpus} CPUs of {name}"))
         });
         let memory_bytes = shape.bytes(&execution) + OVERHEAD_BYTES;
+        let memory_bytes = memory_bytes.saturating_add(model.preset().state_bytes());
         Ok(Need { memory_bytes, limitation, impossible: None })
     }
 
