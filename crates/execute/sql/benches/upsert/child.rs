@@ -9,12 +9,13 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, UnboundedMemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use workahead_machine::clock::process_cpu_s;
 use workahead_sql::PeakPool;
+use workahead_sql::session::config;
 
 use crate::Arm;
 use crate::resident_memory::weighed;
@@ -69,8 +70,7 @@ pub(crate) fn run(arm: Arm, shape: &Shape, is_small: bool) -> Value {
 fn session(arm: Arm, shape: &Shape, pool: Arc<dyn MemoryPool>) -> SessionContext {
     let environment = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc();
     // An operator's batches are of as many rows as the tables'.
-    let config =
-        SessionConfig::new().with_target_partitions(PARTITIONS).with_batch_size(shape.batch_rows());
+    let config = config().with_target_partitions(PARTITIONS).with_batch_size(shape.batch_rows());
     let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(environment.expect("a runtime"))

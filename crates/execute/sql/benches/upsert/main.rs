@@ -21,7 +21,9 @@ mod measure;
 mod resident_memory;
 mod tables;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use measure::{Arguments, Report};
 use serde_json::{Value, json};
@@ -29,6 +31,11 @@ use tables::Shape;
 
 /// Of the recorded runs.
 const ROUNDS: usize = 3;
+
+/// A run without an answer by then has none: exchanges that run short of memory may wait for each
+/// other forever (apache/datafusion#24883). Others take seconds.
+const LIMIT: Duration = Duration::from_secs(300);
+const SMALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,8 +157,20 @@ fn median(runs: &[Run], of: fn(&Run) -> f64) -> f64 {
 fn child_run(indices: [usize; 2], size: &str) -> Result<Run, String> {
     let program = std::env::current_exe().expect("this program has a path");
     let [arm, shape] = indices.map(|index| index.to_string());
-    let output = Command::new(program).args(["--child", &arm, &shape, size]).output();
-    let output = output.expect("this program starts again");
+    let mut command = Command::new(program);
+    command.args(["--child", &arm, &shape, size]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("this program starts again");
+    let (start, limit) = (Instant::now(), if size == "small" { SMALL_LIMIT } else { LIMIT });
+    while child.try_wait().expect("a child").is_none() {
+        if start.elapsed() > limit {
+            child.kill().expect("a child");
+            child.wait().expect("a child");
+            return Err(format!("no answer in {} s", limit.as_secs()));
+        }
+        sleep(Duration::from_millis(5));
+    }
+    // What it says fits the pipes.
+    let output = child.wait_with_output().expect("a child");
     if !output.status.success() {
         return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
