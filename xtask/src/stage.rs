@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use crate::counts::Counts;
 use crate::test::Ran;
 
-/// A stage that runs longer than this hangs. Unattended, the run ends there and says so, instead
+/// A command that runs longer than this hangs. Unattended, the run ends there and says so, instead
 /// of being ended from outside without a word.
-const LIMIT: Duration = Duration::from_secs(60 * 60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Says what begins, and when: a run that is ended from outside has no summary.
 pub(crate) fn head(name: &str) {
@@ -119,7 +119,7 @@ impl Stage {
 /// Runs a command, shows its standard output as it comes, and counts the tests in it.
 /// Returns why it failed, or `None`.
 fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String>> {
-    let mut command = limited(command);
+    let mut command = limited(command, LIMIT);
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdin(Stdio::null())
@@ -135,14 +135,14 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
             counts.add(more);
         }
     }
-    Ok(ending(child.wait().context("waiting for the child")?))
+    Ok(ending(child.wait().context("waiting for the child")?, LIMIT))
 }
 
-/// Why a program failed, or `None`.
-pub(crate) fn ending(status: ExitStatus) -> Option<String> {
+/// Why a program under a limit failed, or `None`.
+pub(crate) fn ending(status: ExitStatus, limit: Duration) -> Option<String> {
     match status.code() {
         Some(0) => None,
-        Some(124) => Some(format!("ran longer than {} minutes", LIMIT.as_secs() / 60)),
+        Some(124) => Some(format!("ran longer than {} minutes", limit.as_secs() / 60)),
         Some(code) => Some(format!("exit status {code}")),
         None => Some(status.to_string()),
     }
@@ -150,12 +150,12 @@ pub(crate) fn ending(status: ExitStatus) -> Option<String> {
 
 /// Puts an unattended command under `timeout`, which also ends what the command started. At a
 /// terminal Ctrl-C does that, and `timeout` would stand in its way.
-pub(crate) fn limited(command: Command) -> Command {
+pub(crate) fn limited(command: Command, limit: Duration) -> Command {
     if std::io::stdout().is_terminal() || std::io::stdin().is_terminal() {
         return command;
     }
     let mut limited = Command::new("timeout");
-    limited.arg("--kill-after=10").arg(LIMIT.as_secs().to_string());
+    limited.arg("--kill-after=10").arg(limit.as_secs().to_string());
     limited.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         limited.current_dir(folder);

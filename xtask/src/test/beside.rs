@@ -13,7 +13,7 @@ use super::jobs::{Context, Listed, STAGES};
 use super::options::Options;
 use crate::counts::Counts;
 use crate::packages::Packages;
-use crate::stage::{Outcome, Stage, limited};
+use crate::stage::{LIMIT, Outcome, Stage, limited};
 use crate::workspace::Workspace;
 
 /// Names the one stage that a process is for.
@@ -72,7 +72,7 @@ pub(super) fn start<'scope>(
 
 fn output_of(command: Command) -> Result<Vec<u8>> {
     let (mut reader, writer) = std::io::pipe()?;
-    let mut command = limited(command);
+    let mut command = limited(command, LIMIT);
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().context("the stage does not start")?;
     drop(command);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::counts::Counts;
 use crate::packages::Packages;
-use crate::stage::{ending, limited, spelled};
+use crate::stage::{LIMIT, ending, limited, spelled};
 use crate::workspace::Workspace;
 
 /// A test above this moves to `--full`.
@@ -58,6 +58,8 @@ pub(crate) struct Ran {
 pub(crate) struct Running {
     /// Number of programs run at the same time.
     pub(crate) beside: usize,
+    /// Of one program: beyond it, it hangs.
+    pub(crate) limit: Duration,
     /// One test at a time, so that each is timed.
     pub(crate) one_by_one: bool,
     /// Inputs of a property test, where it is not the usual number.
@@ -83,7 +85,7 @@ pub(crate) fn build(workspace: &Workspace, packages: &Packages, words: &[String]
     let mut command = workspace.cargo(&[]);
     command.args(words).arg("--message-format=json-render-diagnostics");
     println!("$ {}", spelled(&command));
-    let mut child = limited(command)
+    let mut child = limited(command, LIMIT)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -95,7 +97,7 @@ pub(crate) fn build(workspace: &Workspace, packages: &Packages, words: &[String]
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         binaries.extend(binary(workspace, packages, &message));
     }
-    let failure = ending(child.wait().context("waiting for Cargo")?);
+    let failure = ending(child.wait().context("waiting for Cargo")?, LIMIT);
     // In an order that does not depend on what was compiled first.
     let order = |binary: &Binary| {
         let package = packages.all.iter().position(|package| package.name == binary.package);
@@ -210,7 +212,7 @@ fn read_through(
     }
     command.envs(running.tpcds.map(|scales| ("WORKAHEAD_TPCDS", scales)));
     command.envs(running.every_cell.then_some(("WORKAHEAD_CELLS", "all")));
-    let mut command = limited(command);
+    let mut command = limited(command, running.limit);
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child =
@@ -241,7 +243,7 @@ fn read_through(
             clock = Instant::now();
         }
     }
-    Ok(ending(child.wait().context("waiting for a test")?))
+    Ok(ending(child.wait().context("waiting for a test")?, running.limit))
 }
 
 /// `test NAME has been running for over 60 seconds`, which libtest says by itself.
@@ -259,6 +261,8 @@ fn finished_test(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::IsTerminal;
+
     use super::*;
 
     fn shell(script: &str) -> (Binary, PathBuf) {
@@ -289,6 +293,7 @@ mod tests {
 
     const USUAL: Running = Running {
         beside: 2,
+        limit: LIMIT,
         one_by_one: false,
         cases: None,
         mutants: None,
@@ -308,6 +313,19 @@ mod tests {
         assert_eq!(all[0].failure.as_deref(), Some("exit status 101"));
         assert!(all[1].failure.is_none() && all[2].failure.is_some());
         assert!(line(&all[0]).contains("shell test it"), "{}", line(&all[0]));
+    }
+
+    #[test]
+    fn one_that_hangs_is_ended_and_shows_what_it_said() {
+        if std::io::stdin().is_terminal() || std::io::stdout().is_terminal() {
+            return;
+        }
+        let running = Running { limit: Duration::from_secs(1), ..USUAL };
+        let (binary, program) = shell("echo before; exec sleep 60");
+        let (ran, output) = run_one(&binary, &running);
+        std::fs::remove_file(program).unwrap();
+        assert!(ran.failure.is_some_and(|why| why.starts_with("ran longer")));
+        assert_eq!(output, b"before\n");
     }
 
     #[test]

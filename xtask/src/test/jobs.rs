@@ -10,7 +10,7 @@ use super::options::Options;
 use super::selection::{Build, Part, beside_whole, packages_beside_whole};
 use crate::counts::Counts;
 use crate::packages::Packages;
-use crate::stage::{Outcome, Stage, head, spelled};
+use crate::stage::{LIMIT, Outcome, Stage, head, spelled};
 use crate::workspace::{Workspace, succeed};
 use crate::{deny, features, fuzz, guest, libraries, pages, proofs, python, setup, tidy};
 
@@ -197,6 +197,8 @@ impl Context<'_> {
         };
         Running {
             beside: self.options.beside,
+            // The slowest takes three minutes; in the last depth, half an hour.
+            limit: if self.options.depth == Depth::Full { LIMIT } else { LIMIT / 4 },
             one_by_one: self.options.slowest.is_some(),
             cases: (self.options.depth == Depth::Full).then_some(1024),
             mutants: long(10_000),
