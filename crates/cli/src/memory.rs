@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+#[cfg(feature = "sql")]
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use workahead_join::{MemoryError, MemoryPool, Pool, Reservation, SpillDirectory, memory_bytes};
 use workahead_machine::{Machine, allocator, memory};
 
@@ -45,6 +47,7 @@ impl Memory {
             return Ok((None, None));
         }
         allocator::give_back_what_is_freed();
+        allow_open_files();
         let directory = self.spill_dir.map_or_else(temporary_on_disk, Ok)?;
         Ok((self.memory_limit, Some(directory)))
     }
@@ -53,6 +56,7 @@ impl Memory {
     #[cfg(feature = "cluster")]
     pub(crate) fn into_parts_of_worker(self) -> anyhow::Result<(Option<usize>, PathBuf)> {
         allocator::give_back_what_is_freed();
+        allow_open_files();
         Ok((self.memory_limit, self.directory()?))
     }
 
@@ -71,6 +75,14 @@ impl Memory {
         let directory = Some(SpillDirectory::new(self.directory()?, None)?);
         Ok(Budget { pool: Pool::of(limit), directory })
     }
+}
+
+/// As many open files as the system lets this process have: a session's exchanges keep a file open
+/// for each batch that found no memory. Where it lets it have no more, they begin with what it has.
+#[cfg(feature = "sql")]
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// The system's temporary directory; one whose files are memory would take what the limit gives.

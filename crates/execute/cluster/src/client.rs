@@ -14,13 +14,15 @@ use datafusion_distributed::{
     SessionStateBuilderExt, rewrite_distributed_plan_with_metrics,
 };
 use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
-use workahead_sql::session::{Answer, Joiner, Joins, Options, Session, SessionError, environment};
+use workahead_sql::session::{
+    self, Answer, Joiner, Joins, Options, Session, SessionError, environment,
+};
 
 use crate::channels::Channels;
 use crate::planner::ChoosingPlanner;
 use crate::service::WorkerState;
 use crate::workers::{Alive, Resolver, Workers};
-use crate::{ClusterError, ClusterOptions, ClusterUrl, settings};
+use crate::{ClusterError, ClusterOptions, ClusterUrl};
 
 /// Build sides up to this size are sent to every worker instead of both sides being exchanged, and
 /// up to this part of the least memory limit of a worker.
@@ -92,7 +94,8 @@ impl Client {
         let each = alive.iter().map(|worker| worker.threads).max().unwrap_or(1);
         // Stages are cut where rows are repartitioned, which one partition never needs.
         let partitions = options.here.threads.get().max(each).max(2);
-        let mut config = settings::base()
+        let mut config = session::config()
+            .with_option_extension(WorkaheadOptions::default())
             .with_option_extension(ClusterOptions::default())
             .with_target_partitions(partitions)
             .with_distributed_worker_resolver(Resolver(Arc::clone(&workers)))

@@ -136,11 +136,8 @@ impl Session {
     /// # Errors
     /// When threads can't be started, or the spill directory can't be written to.
     pub fn new(options: &Options) -> Result<Self, SessionError> {
-        let threads = options.threads.get();
-        let config = SessionConfig::new().with_target_partitions(threads);
-        let config = config.with_information_schema(true);
         let builder = SessionStateBuilder::new()
-            .with_config(config)
+            .with_config(config().with_target_partitions(options.threads.get()))
             .with_runtime_env(environment(options)?)
             .with_default_features();
         let builder = match options.joiner {
@@ -281,6 +278,18 @@ impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("id", &self.context.session_id()).finish_non_exhaustive()
     }
+}
+
+/// The settings that a session begins with.
+///
+/// Exchanges write each batch that finds no memory to a file of its own. In larger files two that
+/// run short wait for each other forever: one reads the older file to its end, and what it needs is
+/// in the newer one (apache/datafusion#24883, in DataFusion up to 55.2).
+#[must_use]
+pub fn config() -> SessionConfig {
+    SessionConfig::new()
+        .with_information_schema(true)
+        .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
 }
 
 /// The memory pool and spill directory of a session's options.

@@ -184,6 +184,25 @@ mod tests {
     use super::*;
     use crate::session::{Options, Session};
 
+    /// The queries of apache/datafusion#24883. With larger spill files one of these hangs.
+    #[test]
+    fn exchanges_that_run_short_of_memory_do_not_wait_for_each_other() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let threads = std::num::NonZero::new(2).unwrap();
+        let options = Options { threads, memory_limit: Some(2 << 20), ..Options::default() };
+        let limit = Some(Duration::from_secs(30));
+        let session = Session::new(&options).unwrap().with_timeout(limit);
+        let table = "set datafusion.execution.batch_size = 64; \
+                     create table t as select v % 13 as g, md5(cast(v % 337 as varchar)) as trace \
+                     from generate_series(1, 40000) as s(v)";
+        let asked = "select g, count(distinct trace) as n from t group by g";
+        let asked = [&[table][..], &[asked; 10]].concat().join(";");
+        for statement in session.statements(&asked).unwrap() {
+            let mut answer = session.run(&statement, &STOP).unwrap();
+            while answer.next_batch().unwrap().is_some() {}
+        }
+    }
+
     #[test]
     fn a_stream_that_is_always_ready_is_stopped_too() {
         static STOP: AtomicBool = AtomicBool::new(false);

@@ -13,8 +13,9 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use tokio::runtime::Runtime;
+use workahead_sql::session;
 
 use crate::answer::{Answer, Order};
 use crate::data::{Data, QUERIES, TABLES, without_limit};
@@ -97,7 +98,7 @@ impl Arm {
     async fn session(self, data: &Data) -> SessionContext {
         // As in DuckDB, so that both mean the same order.
         let nulls = "datafusion.sql_parser.default_null_ordering";
-        let config = SessionConfig::new().with_target_partitions(self.partitions);
+        let config = session::config().with_target_partitions(self.partitions);
         let mut config = config.set_str(nulls, "nulls_last");
         let mut environment = RuntimeEnvBuilder::new();
         match self.pool {
