@@ -34,7 +34,7 @@ const HOUSE: [House; 23] = [
         never: DISTRIBUTED,
     },
     // The one crate that knows the distributed engine. DuckDB answers its tests' queries.
-    House { name: "cluster", may_use: &["datafusion", "sql", "duckdb"], never: &[] },
+    House { name: "cluster", may_use: &["datafusion", "sql", "machine", "duckdb"], never: &[] },
     House { name: "workloads", may_use: &["machine"], never: ENGINES },
     House { name: "duckdb", may_use: &[], never: ARROW_AND_ENGINES },
     // A header of pure functions: it knows no run queue, no clock, and nothing of ours.

@@ -10,21 +10,24 @@ use crate::running::{Cluster, QUERIES, URL, alone, answer, data, number, table, 
 #[test]
 fn the_queries_of_tpch_have_the_rows_and_the_joins_of_one_process() {
     let place = Place::new();
-    let _cluster = Cluster::two(&place);
-    let mut joins = 0;
-    for query in 1..=QUERIES {
-        let (wanted, of_one) = alone(&place, query);
-        let name = query.to_string();
-        let words = ["--tpch", &name, "--data", data(), "--out", "there.csv"];
-        let (found, facts) = answer(&place, &there(&words));
-        assert_eq!(found, wanted, "q{query}");
-        for fact in ["rows", "joins", "joins_left_to_datafusion"] {
-            assert_eq!(number(&facts, fact), number(&of_one, fact), "q{query}: {facts} {of_one}");
+    let wanted: Vec<_> = (1..=QUERIES).map(|query| alone(&place, query)).collect();
+    for workers in [1, 2] {
+        let _cluster = Cluster::of_size(&place, workers);
+        let mut joins = 0;
+        for (query, (wanted, of_one)) in (1..).zip(&wanted) {
+            let name = query.to_string();
+            let words = ["--tpch", &name, "--data", data(), "--out", "there.csv"];
+            let (found, facts) = answer(&place, &there(&words));
+            assert_eq!(found, *wanted, "q{query} on {workers}");
+            for fact in ["rows", "joins", "joins_left_to_datafusion"] {
+                assert_eq!(number(&facts, fact), number(of_one, fact), "q{query}: {facts}");
+            }
+            assert_eq!(number(&facts, "runs"), 1);
+            assert!(number(&facts, "exchanged_bytes") > 0, "q{query} did not run on {workers}");
+            joins += number(&facts, "joins");
         }
-        assert_eq!(number(&facts, "runs"), 1);
-        joins += number(&facts, "joins");
+        assert!(joins > 50, "{joins} joins");
     }
-    assert!(joins > 50, "{joins} joins");
 }
 
 #[test]
@@ -76,6 +79,9 @@ fn a_cluster_on_this_machine_runs_queries_here_unless_it_is_set() {
         let words = ["sql", "--cluster", URL, "--set", &run, explain, "--table", &lines];
         let plan = text(&place.run(&words).stdout);
         assert!(plan.contains(why) && plan.contains("output_rows"), "{plan}");
+        // A line for each worker.
+        let times = plan.split("CPU time by worker").nth(1).unwrap_or_default();
+        assert_eq!(times.matches("127.0.0.1:").count(), if run.ends_with("here") { 0 } else { 2 });
     }
     let words = ["sql", "--cluster", URL, query, "--table", &csv, "--table", &lines];
     let (rows, _) = answer(&place, &[&words[..], &["--out", "here.csv"]].concat());
@@ -85,6 +91,25 @@ fn a_cluster_on_this_machine_runs_queries_here_unless_it_is_set() {
     assert!(said.contains("is not below a worker's --data directories"), "{said}");
     let said = place.fails(&[&words[..], &["--set", "cluster.run=there"]].concat(), 2);
     assert!(said.contains("cluster.run is auto, here or workers"), "{said}");
+}
+
+#[test]
+fn the_only_worker_runs_all_of_a_query_as_one_stage() {
+    let place = Place::new();
+    let _cluster = Cluster::of_size(&place, 1);
+    let lines = table("l", "lineitem");
+    let shown = |query: &str| {
+        let explain = format!("explain analyze {query}");
+        let words = ["sql", "--cluster", URL, "--set", "cluster.run=workers", &explain];
+        text(&place.run(&[&words[..], &["--table", &lines]].concat()).stdout)
+    };
+    let plan = shown("select count(*) from l join l m using (l_orderkey)");
+    assert!(plan.contains("on 1 worker") && plan.contains("table_bytes"), "{plan}");
+    assert!(plan.contains("Stage 1") && !plan.contains("Stage 2"), "{plan}");
+    // It can't read the rows of a statement.
+    let plan = shown("select count(*) from l join (values (1), (2)) v(x) on x = l_linenumber");
+    assert!(plan.contains("on 1 worker") && plan.contains("Stage 2"), "{plan}");
+    assert!(shown("select 1").contains("here: it has nothing to divide"));
 }
 
 /// Statements of other shapes than TPC-H's, each with all orders given.
@@ -121,20 +146,22 @@ const SHAPES: [&str; 22] = [
 #[test]
 fn statements_of_other_shapes_have_the_rows_and_the_joins_of_one_process() {
     let place = Place::new();
-    let _cluster = Cluster::two(&place);
     let (lines, nations) = (table("l", "lineitem"), table("n", "nation"));
     let mut wrong = Vec::new();
-    for statement in SHAPES {
-        let words = [statement, "--table", &lines, "--table", &nations, "--out"];
-        let (wanted, of_one) = answer(&place, &[&["sql"], &words[..], &["here.csv"]].concat());
-        let (found, facts) = answer(&place, &[&there(&words)[..], &["there.csv"]].concat());
-        if found != wanted {
-            wrong.push(format!("the rows of {statement}"));
-        }
-        for fact in ["rows", "joins", "joins_left_to_datafusion"] {
-            let (found, wanted) = (number(&facts, fact), number(&of_one, fact));
+    for workers in [1, 2] {
+        let _cluster = Cluster::of_size(&place, workers);
+        for statement in SHAPES {
+            let words = [statement, "--table", &lines, "--table", &nations, "--out"];
+            let (wanted, of_one) = answer(&place, &[&["sql"], &words[..], &["here.csv"]].concat());
+            let (found, facts) = answer(&place, &[&there(&words)[..], &["there.csv"]].concat());
             if found != wanted {
-                wrong.push(format!("{found} {fact}, not {wanted}, of {statement}"));
+                wrong.push(format!("on {workers}, the rows of {statement}"));
+            }
+            for fact in ["rows", "joins", "joins_left_to_datafusion"] {
+                let (found, wanted) = (number(&facts, fact), number(&of_one, fact));
+                if found != wanted {
+                    wrong.push(format!("on {workers}, {found} {fact}, not {wanted}: {statement}"));
+                }
             }
         }
     }

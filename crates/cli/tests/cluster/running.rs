@@ -82,9 +82,14 @@ impl Cluster {
         cluster
     }
 
-    /// Two workers of a thread each.
+    /// Workers of a thread each.
+    pub(crate) fn of_size(place: &Place, workers: usize) -> Self {
+        Self::start(place, &["--workers", &workers.to_string(), "--threads", "1"])
+    }
+
+    /// Two of them.
     pub(crate) fn two(place: &Place) -> Self {
-        Self::start(place, &["--workers", "2", "--threads", "1"])
+        Self::of_size(place, 2)
     }
 
     fn of(mut child: Child, wanted: usize) -> Self {

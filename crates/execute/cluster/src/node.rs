@@ -4,19 +4,22 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 use datafusion_distributed::DistributedExt;
-use futures::StreamExt;
+use futures::future::ready;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use workahead_datafusion::KeyExchangeExtension;
 
+use crate::WorkerStatus;
 use crate::keys::{Registry, Route, TaskKeys};
 use crate::planner::Choice;
 use crate::settings;
@@ -129,15 +132,43 @@ impl ExecutionPlan for ClusterQueryExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let rows = self.plan.execute(partition, Arc::new(self.context(&context)?))?;
+        let context = Arc::new(self.context(&context)?);
         if !self.plan.name().ends_with("AnalyzeExec") {
-            return Ok(rows);
+            return self.plan.execute(partition, context);
         }
-        let (kind, why) = ("Where it runs", self.choice.why.as_str());
-        let columns: [ArrayRef; 2] =
-            [kind, why].map(|text| Arc::new(StringArray::from(vec![text])) as _);
-        let first = RecordBatch::try_new(self.schema(), columns.to_vec())?;
-        let told = futures::stream::once(async { Ok(first) }).chain(rows);
+        let (plan, schema) = (Arc::clone(&self.plan), self.schema());
+        let (why, here) = (self.choice.why.clone(), self.choice.here);
+        let workers = Arc::clone(&self.workers);
+        let told = async move {
+            let before = if here { Vec::new() } else { workers.states().await };
+            let first = explanation(&schema, "Where it runs", &why);
+            let rows = plan.execute(partition, context)?;
+            let last = async move {
+                let after = if here { Vec::new() } else { workers.states().await };
+                let lines = after.iter().zip(&before).filter_map(cpu_time);
+                let lines: Vec<String> = lines.collect();
+                if lines.is_empty() {
+                    return None;
+                }
+                Some(explanation(&schema, "CPU time by worker", &lines.join("\n")))
+            };
+            let last = stream::once(last).filter_map(ready);
+            Ok::<_, DataFusionError>(stream::once(ready(first)).chain(rows).chain(last))
+        };
+        let told = stream::once(told).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), told)))
     }
+}
+
+/// A row of what explains a query.
+fn explanation(schema: &SchemaRef, kind: &str, text: &str) -> Result<RecordBatch> {
+    let columns: [ArrayRef; 2] =
+        [kind, text].map(|text| Arc::new(StringArray::from(vec![text])) as _);
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns.to_vec())?)
+}
+
+/// What a worker took between two looks, all its queries together.
+fn cpu_time((after, before): (&WorkerStatus, &WorkerStatus)) -> Option<String> {
+    let us = after.state?.cpu_us.checked_sub(before.state?.cpu_us)?;
+    Some(format!("{}  {:.3} s", after.address, us as f64 / 1e6))
 }

@@ -7,20 +7,25 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, PlanType, StringifiedPlan};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use workahead_datafusion::WorkaheadJoins;
 
-use datafusion_distributed::{DistributedExec, DistributedExt, display_plan_ascii};
+use datafusion_distributed::{
+    DistributedExec, DistributedExt, NetworkBoundary, NetworkCoalesceExec, Stage,
+    display_plan_ascii,
+};
+use uuid::Uuid;
 
 use crate::broadcasts;
 use crate::filters;
@@ -54,14 +59,16 @@ pub(crate) struct Choice {
 }
 
 impl ChoosingPlanner {
-    /// Where a query runs that would be planned so for here.
-    fn choose(&self, run: Run, plan: &Arc<dyn ExecutionPlan>, threads: usize) -> Choice {
+    /// Where a query runs; `bytes` are those of its files.
+    fn choose(&self, run: Run, bytes: u64, threads: usize) -> Choice {
         let workers = self.workers.alive();
         let count = workers.len();
         let there: usize = workers.iter().map(|worker| worker.threads).sum();
         let beside = workers.iter().all(|worker| worker.address.ip().is_loopback());
-        let bytes = bytes_to_read(plan);
-        let on_workers = format!("on {count} workers of {there} threads");
+        let on_workers = match count {
+            1 => format!("on 1 worker, its threads: {there}"),
+            _ => format!("on {count} workers of {there} threads"),
+        };
         let (here, why) = match run {
             Run::Here => (true, "here, as set".to_owned()),
             Run::Workers => (false, format!("{on_workers}, as set")),
@@ -80,9 +87,7 @@ impl ChoosingPlanner {
         };
         Choice { here, why }
     }
-}
 
-impl ChoosingPlanner {
     /// The plan of a query, with its filters.
     fn query(
         &self,
@@ -97,6 +102,44 @@ impl ChoosingPlanner {
         };
         Ok(Arc::new(ClusterQueryExec::new(plan, choice, Arc::clone(&self.workers))))
     }
+
+    /// The stages of a query; none if it has nothing to divide.
+    async fn stages(
+        &self,
+        logical: &LogicalPlan,
+        state: &SessionState,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let is_analyzed = matches!(logical, LogicalPlan::Analyze(_));
+        let whole = match (&self.workers.alive()[..], logical) {
+            ([only], LogicalPlan::Analyze(analyze)) => {
+                only_stage(&analyze.input, state, only.threads).await?
+            }
+            ([only], _) => only_stage(logical, state, only.threads).await?,
+            _ => None,
+        };
+        let stages = match whole {
+            Some(whole) if !is_analyzed => whole,
+            whole => {
+                // As many tasks of a scan as there are workers.
+                let builder = SessionStateBuilder::new_from_existing(state.clone());
+                let state =
+                    builder.with_distributed_file_scan_config_bytes_per_partition(1)?.build();
+                let divided = self.distributed.create_physical_plan(logical, &state).await?;
+                match whole {
+                    // The engine's own node above it measures.
+                    Some(whole) => replaced(divided, &whole)?,
+                    None => divided,
+                }
+            }
+        };
+        if !stages.exists(|node| Ok(node.is::<DistributedExec>()))? {
+            return Ok(None);
+        }
+        // After the stages were cut, by a planner that knows DataFusion's joins only.
+        let stages = WorkaheadJoins::default().optimize(stages, state.config_options())?;
+        let stages = sorts::complete(stages)?;
+        broadcasts::compact(stages, state.config().batch_size()).map(Some)
+    }
 }
 
 #[async_trait]
@@ -109,38 +152,84 @@ impl QueryPlanner for ChoosingPlanner {
         let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
             return internal_err!("a cluster's session has a state");
         };
-        let with_ours =
-            workahead_sql::install(SessionStateBuilder::new_from_existing(state.clone()));
-        let planner = DefaultPhysicalPlanner::default();
-        let here = planner.create_physical_plan(logical, &with_ours.build()).await?;
-        let writes =
-            matches!(logical, LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_));
-        if writes {
-            return Ok(here);
+        let plan_here = async || {
+            let builder = SessionStateBuilder::new_from_existing(state.clone());
+            let state = workahead_sql::install(builder).build();
+            DefaultPhysicalPlanner::default().create_physical_plan(logical, &state).await
+        };
+        if matches!(logical, LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_)) {
+            return plan_here().await;
         }
-        if let (LogicalPlan::Explain(explain), Some(here)) = (logical, here.downcast_ref()) {
+        if let LogicalPlan::Explain(explain) = logical {
+            let here = plan_here().await?;
+            let Some(here) = here.downcast_ref() else { return Ok(here) };
             let plan = self.create_physical_plan(&explain.plan, session).await?;
             return Ok(Arc::new(explained(here, plan.as_ref())));
         }
-        let choice =
-            self.choose(Run::of(state.config()), &here, state.config().target_partitions());
-        if choice.here {
-            return self.query(&here, choice, state);
+        let (run, threads) = (Run::of(state.config()), state.config().target_partitions());
+        // A plan takes some milliseconds.
+        let here = if run == Run::Workers { None } else { Some(plan_here().await?) };
+        let choice = self.choose(run, here.as_ref().map_or(0, bytes_to_read), threads);
+        if !choice.here
+            && let Some(stages) = self.stages(logical, state).await?
+        {
+            return self.query(&stages, choice, state);
         }
-        // As many tasks of a scan as there are workers.
-        let builder = SessionStateBuilder::new_from_existing(state.clone());
-        let state = builder.with_distributed_file_scan_config_bytes_per_partition(1)?.build();
-        let there = self.distributed.create_physical_plan(logical, &state).await?;
-        if !there.exists(|node| Ok(node.is::<DistributedExec>()))? {
-            let why = "here: it has nothing to divide".to_owned();
-            return self.query(&here, Choice { here: true, why }, &state);
-        }
-        // After the stages were cut, by a planner that knows DataFusion's joins only.
-        let there = WorkaheadJoins::default().optimize(there, state.config_options())?;
-        let there = sorts::complete(there)?;
-        let there = broadcasts::compact(there, state.config().batch_size())?;
-        self.query(&there, choice, &state)
+        let why = match choice.here {
+            true => choice.why,
+            false => "here: it has nothing to divide".to_owned(),
+        };
+        let here = match here {
+            Some(here) => here,
+            None => plan_here().await?,
+        };
+        self.query(&here, Choice { here: true, why }, state)
     }
+}
+
+/// All of a query as one stage, for the only worker; none if it reads anything but files. The
+/// engine would run it in the client, since its one task exchanges nothing.
+async fn only_stage(
+    logical: &LogicalPlan,
+    state: &SessionState,
+    threads: usize,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let mut state = state.clone();
+    state.config_mut().options_mut().execution.target_partitions = threads;
+    let plan = DefaultPhysicalPlanner::default().create_physical_plan(logical, &state).await?;
+    if !reads_only_files(&plan) {
+        return Ok(None);
+    }
+    let exchange = NetworkCoalesceExec::try_new(plan, 1, 1)?;
+    let Stage::Local(stage) = exchange.input_stage() else {
+        return internal_err!("a stage that was just made is here");
+    };
+    let mut stage = stage.clone();
+    (stage.query_id, stage.num) = (Uuid::new_v4(), 1);
+    let exchange = exchange.with_input_stage(Stage::Local(stage))?;
+    let rows = Arc::new(CoalescePartitionsExec::new(exchange));
+    Ok(Some(Arc::new(DistributedExec::new(rows).with_metrics_collection(true))))
+}
+
+/// Whether every leaf is a scan of files.
+fn reads_only_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let children = plan.children();
+    match children.is_empty() {
+        true => files(plan).is_some(),
+        false => children.into_iter().all(reads_only_files),
+    }
+}
+
+/// A plan with another one in place of what the engine divided.
+fn replaced(
+    plan: Arc<dyn ExecutionPlan>,
+    by: &Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let replaced = plan.transform_down(|node| match node.is::<DistributedExec>() {
+        true => Ok(Transformed::new(Arc::clone(by), true, TreeNodeRecursion::Stop)),
+        false => Ok(Transformed::no(node)),
+    });
+    replaced.map(|replaced| replaced.data)
 }
 
 /// What explains a statement, with the plan that was chosen in place of the one for here.
@@ -151,16 +240,14 @@ fn explained(here: &ExplainExec, plan: &dyn ExecutionPlan) -> ExplainExec {
     ExplainExec::new(here.schema(), texts, here.verbose())
 }
 
+/// The files that a leaf scans.
+fn files(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    leaf.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
+}
+
 /// Bytes of the files that a plan reads.
 fn bytes_to_read(plan: &Arc<dyn ExecutionPlan>) -> u64 {
-    let mut bytes = 0;
-    let walked = plan.apply(|node| {
-        let source = node.downcast_ref::<DataSourceExec>();
-        let files = source.and_then(|source| source.data_source().downcast_ref::<FileScanConfig>());
-        let groups = files.iter().flat_map(|files| &files.file_groups);
-        bytes +=
-            groups.flat_map(|group| group.files()).map(|file| file.effective_size()).sum::<u64>();
-        Ok(TreeNodeRecursion::Continue)
-    });
-    walked.map_or(0, |_| bytes)
+    let groups = files(plan).into_iter().flat_map(|files| &files.file_groups);
+    let own = groups.flat_map(|group| group.files()).map(|file| file.effective_size()).sum::<u64>();
+    own + plan.children().into_iter().map(bytes_to_read).sum::<u64>()
 }

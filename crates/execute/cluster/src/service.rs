@@ -16,6 +16,7 @@ use tonic::server::NamedService;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 use tower::{Service, service_fn};
+use workahead_machine::clock::process_cpu_s;
 use workahead_sql::PeakPool;
 
 use crate::channels::Channels;
@@ -49,6 +50,9 @@ pub struct WorkerState {
     /// Bytes in its spill files.
     #[prost(uint64, tag = "6")]
     pub spilled_bytes: u64,
+    /// Microseconds of CPU time since it was started.
+    #[prost(uint64, tag = "7")]
+    pub cpu_us: u64,
 }
 
 /// The service of a worker.
@@ -75,6 +79,7 @@ impl WorkerService {
             peak_bytes: self.pool.peak_bytes() as u64,
             limit_bytes: self.memory_limit as u64,
             spilled_bytes: self.environment.disk_manager.used_disk_space(),
+            cpu_us: (process_cpu_s() * 1e6) as u64,
         }
     }
 }

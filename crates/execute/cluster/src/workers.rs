@@ -100,7 +100,8 @@ impl WorkerResolver for Resolver {
         let mut urls: Vec<Url> =
             self.0.alive().into_iter().map(|worker| http(worker.address)).collect();
         if let [only] = urls.as_slice() {
-            // One task would have nothing to exchange with, and the query would run in the client.
+            // For what is not one stage: one task would have nothing to exchange with, and the
+            // engine would run it in the client.
             urls.push(only.clone());
         }
         Ok(urls)

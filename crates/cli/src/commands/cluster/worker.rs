@@ -169,6 +169,7 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
                 "memory_peak_bytes": state.map(|state| state.peak_bytes),
                 "memory_limit_bytes": state.map(|state| state.limit_bytes),
                 "spilled_bytes": state.map(|state| state.spilled_bytes),
+                "cpu_seconds": state.map(|state| state.cpu_us as f64 / 1e6),
             })
         };
         let rows: Vec<_> = workers.iter().map(row).collect();
@@ -183,8 +184,11 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
                 .map(HumanBytes);
         format!(
             "{}  {} threads, {} tasks, {reserved} of {limit} reserved (at most {peak} so far), \
-             {spilled} spilled",
-            worker.address, state.threads, state.tasks
+             {spilled} spilled, {:.1} s of CPU time",
+            worker.address,
+            state.threads,
+            state.tasks,
+            state.cpu_us as f64 / 1e6
         )
     };
     output::text(&workers.iter().map(line).collect::<Vec<_>>().join("\n"))
