@@ -125,7 +125,8 @@ impl Client {
             .with_default_features()
             .with_distributed_planner();
         let distributed = builder.query_planner().take().expect("it was just set");
-        let planner = ChoosingPlanner { workers, distributed };
+        let threads = options.here.threads.get();
+        let planner = ChoosingPlanner { workers, distributed, partitions, threads };
         let state = builder.with_query_planner(Arc::new(planner)).build();
         let session = Session::over(SessionContext::new_with_state(state), options.here.threads)?;
         Ok((client, session))

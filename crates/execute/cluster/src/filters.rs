@@ -19,14 +19,6 @@ pub(crate) fn insert(
     FiltersAcrossStages { role, wait }.insert(plan)
 }
 
-/// A plan for this process, in which other filters are already.
-pub(crate) fn insert_here(
-    plan: &Arc<dyn ExecutionPlan>,
-    wait: Duration,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    FiltersAcrossStages { role: |_| StageRole::Operator, wait }.insert_in_reverse(plan)
-}
-
 fn role(node: &dyn ExecutionPlan) -> StageRole {
     if node.is_network_boundary() {
         StageRole::Exchange

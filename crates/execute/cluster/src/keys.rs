@@ -334,16 +334,9 @@ impl TaskKeys {
     }
 }
 
-impl TaskKeys {
-    /// Who reads keys where no workers take part.
-    fn scope(&self, scope: KeyScope) -> KeyScope {
-        if self.route.workers.is_empty() { KeyScope::Task } else { scope }
-    }
-}
-
 impl KeyExchange for TaskKeys {
     fn publish(&self, filter: u32, keys: Option<KeySet>, scope: KeyScope) {
-        let (part, parts) = match self.scope(scope) {
+        let (part, parts) = match scope {
             KeyScope::Task => {
                 let mut own = lock(&self.own);
                 let known = keys.map_or(Known::Never, |keys| Known::Keys(Arc::new(keys)));
@@ -380,7 +373,7 @@ impl KeyExchange for TaskKeys {
     }
 
     fn keys(&self, filter: u32, scope: KeyScope) -> BoxFuture<'static, Option<Arc<KeySet>>> {
-        let mut known = match self.scope(scope) {
+        let mut known = match scope {
             KeyScope::Task => lock(&self.own).entry(filter).or_default().subscribe(),
             _ => lock(&self.filters).of.entry(filter).or_default().known.subscribe(),
         };

@@ -1,7 +1,7 @@
 //! The root of a query's plan: says where it runs and why, and gives its settings to the workers.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -32,34 +32,25 @@ pub(crate) struct ClusterQueryExec {
     /// Where it runs, and why.
     choice: Choice,
     workers: Arc<Workers>,
-    /// For all partitions of a query that runs here.
-    keys_here: OnceLock<Arc<TaskKeys>>,
 }
 
 impl ClusterQueryExec {
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, choice: Choice, workers: Arc<Workers>) -> Self {
-        Self { plan, choice, workers, keys_here: OnceLock::new() }
+        Self { plan, choice, workers }
     }
 
-    /// A context in which build sides exchange keys, here or with the workers.
+    /// A context in which build sides exchange keys with the workers.
     fn context(&self, context: &TaskContext) -> Result<TaskContext> {
-        let mut config = context.session_config().clone();
+        let config = context.session_config();
         let urls = self.workers.alive().into_iter().map(|worker| http(worker.address));
-        let route = Route::new(urls.filter(|_| !self.choice.here))?;
-        let mut headers = settings::headers(&config);
+        let route = Route::new(urls)?;
+        let mut headers = settings::headers(config);
         route.put(&mut headers)?;
-        let new = || {
-            let registry = Arc::new(Registry::new(Arc::clone(context.memory_pool())));
-            // The client's own stage has one task.
-            Arc::new(TaskKeys::new(&registry, self.workers.channels.clone(), route, (0, 1)))
-        };
-        let keys = if self.choice.here {
-            Arc::clone(self.keys_here.get_or_init(new))
-        } else {
-            config = config.with_distributed_passthrough_headers(headers)?;
-            new()
-        };
-        config = config.with_extension(Arc::new(KeyExchangeExtension(keys)));
+        let registry = Registry::new(Arc::clone(context.memory_pool()));
+        // The client's own stage has one task.
+        let keys = TaskKeys::new(&registry, self.workers.channels.clone(), route, (0, 1));
+        let config = config.clone().with_distributed_passthrough_headers(headers)?;
+        let config = config.with_extension(Arc::new(KeyExchangeExtension(Arc::new(keys))));
         Ok(TaskContext::new(
             context.task_id(),
             context.session_id(),
@@ -132,7 +123,10 @@ impl ExecutionPlan for ClusterQueryExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let context = Arc::new(self.context(&context)?);
+        let context = match self.choice.here {
+            true => context,
+            false => Arc::new(self.context(&context)?),
+        };
         if !self.plan.name().ends_with("AnalyzeExec") {
             return self.plan.execute(partition, context);
         }

@@ -43,6 +43,10 @@ const THREADS_TIMES: f64 = 1.3;
 pub(crate) struct ChoosingPlanner {
     pub(crate) workers: Arc<Workers>,
     pub(crate) distributed: Arc<dyn QueryPlanner + Send + Sync>,
+    /// Partitions of a stage, unless they are set.
+    pub(crate) partitions: usize,
+    /// Threads of this process, and partitions of what runs here.
+    pub(crate) threads: usize,
 }
 
 impl fmt::Debug for ChoosingPlanner {
@@ -96,11 +100,18 @@ impl ChoosingPlanner {
         state: &SessionState,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = match settings::filter_wait(state.config()) {
-            Some(wait) if choice.here => filters::insert_here(plan, wait)?,
-            Some(wait) => filters::insert(plan, wait)?,
-            None => Arc::clone(plan),
+            Some(wait) if !choice.here => filters::insert(plan, wait)?,
+            _ => Arc::clone(plan),
         };
         Ok(Arc::new(ClusterQueryExec::new(plan, choice, Arc::clone(&self.workers))))
+    }
+
+    /// The partitions that are set, or else as many as there are threads.
+    fn partitions_of(&self, state: &SessionState, threads: usize) -> usize {
+        match state.config().target_partitions() {
+            usual if usual == self.partitions => threads,
+            set => set,
+        }
     }
 
     /// The stages of a query; none if it has nothing to divide.
@@ -111,11 +122,15 @@ impl ChoosingPlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let is_analyzed = matches!(logical, LogicalPlan::Analyze(_));
         let whole = match (&self.workers.alive()[..], logical) {
-            ([only], LogicalPlan::Analyze(analyze)) => {
-                only_stage(&analyze.input, state, only.threads).await?
-            }
-            ([only], _) => only_stage(logical, state, only.threads).await?,
+            ([only], LogicalPlan::Analyze(analyze)) => Some((*only, analyze.input.as_ref())),
+            ([only], query) => Some((*only, query)),
             _ => None,
+        };
+        let whole = match whole {
+            Some((only, query)) => {
+                only_stage(query, state, self.partitions_of(state, only.threads)).await?
+            }
+            None => None,
         };
         let stages = match whole {
             Some(whole) if !is_analyzed => whole,
@@ -152,9 +167,10 @@ impl QueryPlanner for ChoosingPlanner {
         let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
             return internal_err!("a cluster's session has a state");
         };
+        let threads = self.partitions_of(state, self.threads);
         let plan_here = async || {
             let builder = SessionStateBuilder::new_from_existing(state.clone());
-            let state = workahead_sql::install(builder).build();
+            let state = of_partitions(workahead_sql::install(builder).build(), threads);
             DefaultPhysicalPlanner::default().create_physical_plan(logical, &state).await
         };
         if matches!(logical, LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_)) {
@@ -166,7 +182,7 @@ impl QueryPlanner for ChoosingPlanner {
             let plan = self.create_physical_plan(&explain.plan, session).await?;
             return Ok(Arc::new(explained(here, plan.as_ref())));
         }
-        let (run, threads) = (Run::of(state.config()), state.config().target_partitions());
+        let run = Run::of(state.config());
         // A plan takes some milliseconds.
         let here = if run == Run::Workers { None } else { Some(plan_here().await?) };
         let choice = self.choose(run, here.as_ref().map_or(0, bytes_to_read), threads);
@@ -192,10 +208,9 @@ impl QueryPlanner for ChoosingPlanner {
 async fn only_stage(
     logical: &LogicalPlan,
     state: &SessionState,
-    threads: usize,
+    partitions: usize,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let mut state = state.clone();
-    state.config_mut().options_mut().execution.target_partitions = threads;
+    let state = of_partitions(state.clone(), partitions);
     let plan = DefaultPhysicalPlanner::default().create_physical_plan(logical, &state).await?;
     if !reads_only_files(&plan) {
         return Ok(None);
@@ -209,6 +224,11 @@ async fn only_stage(
     let exchange = exchange.with_input_stage(Stage::Local(stage))?;
     let rows = Arc::new(CoalescePartitionsExec::new(exchange));
     Ok(Some(Arc::new(DistributedExec::new(rows).with_metrics_collection(true))))
+}
+
+fn of_partitions(mut state: SessionState, partitions: usize) -> SessionState {
+    state.config_mut().options_mut().execution.target_partitions = partitions;
+    state
 }
 
 /// Whether every leaf is a scan of files.

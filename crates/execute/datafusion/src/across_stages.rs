@@ -12,6 +12,9 @@
 //! published: the probe side's keys are among them. The probe side is started early for that,
 //! since a join reads it last.
 //!
+//! In a plan of one process, [`SidewaysFilters`](crate::SidewaysFilters) work forward, and those in
+//! reverse are these, whose keys go from node to node ([`crate::local_keys`]).
+//!
 //! No filter waits for itself. Order the sides of each join: build before probe, but probe before
 //! build where its filter is in reverse. A reader waits only for the build sides of joins, all of
 //! which come before it in that order; a join has a filter in one direction only.
@@ -33,11 +36,15 @@ use crate::WorkaheadJoinExec;
 use crate::key_filter::KeyFilterExec;
 use crate::key_publisher::{KeyPublisherExec, PublishedKey};
 use crate::key_set::KeyScope;
+use crate::local_keys::LocalKeys;
 use crate::plan::with_inputs;
 use crate::pushdown_mapping::{ColumnMapping, pushdown_mappings};
 
 /// Bytes of each partition that a probe side which is started early may read ahead.
 const AHEAD_BYTES: usize = 1 << 20;
+
+/// The longest time for which rows wait for keys of the same process.
+const LOCAL_WAIT: Duration = Duration::from_secs(60);
 
 /// What a node is between stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,22 +76,20 @@ impl FiltersAcrossStages {
     /// # Errors
     /// When a node refuses its inputs.
     pub fn insert(self, plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut planner = Planner { rule: self, filters: 0 };
+        let mut planner = Planner { rule: self, filters: 0, local: None };
         let plan = planner.each_join(plan, false, Planner::forward)?;
         planner.each_join(&plan, false, Planner::in_reverse)
     }
+}
 
-    /// The plan with the filters that work in reverse: for one whose joins have
-    /// [`SidewaysFilters`](crate::SidewaysFilters) already.
-    ///
-    /// # Errors
-    /// When a node refuses its inputs.
-    pub fn insert_in_reverse(
-        self,
-        plan: &Arc<dyn ExecutionPlan>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Planner { rule: self, filters: 0 }.each_join(plan, false, Planner::in_reverse)
-    }
+/// A plan of one process with the filters that work in reverse.
+///
+/// # Errors
+/// When a node refuses its inputs.
+pub(crate) fn filtered_in_reverse(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let rule = FiltersAcrossStages { role: |_| StageRole::Operator, wait: LOCAL_WAIT };
+    let mut planner = Planner { rule, filters: 0, local: Some(Arc::default()) };
+    planner.each_join(plan, false, Planner::in_reverse)
 }
 
 /// A filter that is being placed.
@@ -101,6 +106,8 @@ struct Placed {
 struct Planner {
     rule: FiltersAcrossStages,
     filters: u32,
+    /// For a plan of one process.
+    local: Option<Arc<LocalKeys>>,
 }
 
 type Rewrite = fn(&mut Planner, &WorkaheadJoinExec) -> Result<Option<[Arc<dyn ExecutionPlan>; 2]>>;
@@ -158,7 +165,7 @@ impl Planner {
                 keys.push(PublishedKey { column: left, scope, ..key });
             }
         }
-        Ok((!keys.is_empty()).then(|| [publish(planned.left(), keys), probe]))
+        Ok((!keys.is_empty()).then(|| [self.publish(planned.left(), keys), probe]))
     }
 
     /// The sides of a join whose build side is filtered by keys published within its probe side.
@@ -218,6 +225,7 @@ impl Planner {
             return Ok(None);
         }
         let filter = KeyFilterExec::new(Arc::clone(plan), key, self.rule.wait);
+        let filter = filter.within(self.local.clone());
         Ok(Some((Arc::new(filter), key.scope)))
     }
 
@@ -264,6 +272,15 @@ impl Planner {
         Ok(None)
     }
 
+    fn publish(
+        &self,
+        build: &Arc<dyn ExecutionPlan>,
+        keys: Vec<PublishedKey>,
+    ) -> Arc<dyn ExecutionPlan> {
+        let publisher = KeyPublisherExec::new(Arc::clone(build), keys.into());
+        Arc::new(publisher.within(self.local.clone()))
+    }
+
     /// A build side that publishes a column to all tasks, as it may do already.
     fn with_key(
         &self,
@@ -273,14 +290,14 @@ impl Planner {
     ) -> (Arc<dyn ExecutionPlan>, PublishedKey) {
         let key = PublishedKey { filter: self.filters, column, scope };
         let Some(publisher) = build.downcast_ref::<KeyPublisherExec>() else {
-            return (publish(build, vec![key]), key);
+            return (self.publish(build, vec![key]), key);
         };
         let same = |known: &&PublishedKey| known.column == column && known.scope == scope;
         if let Some(known) = publisher.keys().iter().find(same) {
             return (Arc::clone(build), *known);
         }
         let keys = publisher.keys().iter().copied().chain([key]).collect();
-        (publish(publisher.input(), keys), key)
+        (self.publish(publisher.input(), keys), key)
     }
 
     /// Where a column comes from: an input and its column, by which rows may be dropped there
@@ -304,10 +321,6 @@ impl Planner {
 
 fn same_columns(plan: &Arc<dyn ExecutionPlan>) -> ColumnMapping {
     (0..plan.schema().fields().len()).map(Some).collect()
-}
-
-fn publish(build: &Arc<dyn ExecutionPlan>, keys: Vec<PublishedKey>) -> Arc<dyn ExecutionPlan> {
-    Arc::new(KeyPublisherExec::new(Arc::clone(build), keys.into()))
 }
 
 /// Who reads the keys of a join's build side in other stages.

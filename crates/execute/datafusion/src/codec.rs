@@ -177,7 +177,12 @@ impl PhysicalExtensionCodec for WorkaheadCodec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        if node.is::<SidewaysFilterExec>() {
+        let publishes = |node: &KeyPublisherExec| node.is_local();
+        let filters = |node: &KeyFilterExec| node.is_local();
+        if node.is::<SidewaysFilterExec>()
+            || node.downcast_ref().is_some_and(publishes)
+            || node.downcast_ref().is_some_and(filters)
+        {
             bytes.extend_from_slice(SIDEWAYS_FILTER_MARK);
             return Ok(());
         }

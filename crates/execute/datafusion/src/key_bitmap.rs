@@ -104,13 +104,11 @@ impl KeyBitmap {
     }
 
     /// Bytes that it takes.
-    #[cfg(feature = "proto")]
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }
 
     /// The number of the first bit, and the words from the first to the last that is not zero.
-    #[cfg(feature = "proto")]
     pub(crate) fn parts(&self) -> (i64, &[u64]) {
         let is_used = |word: &u64| *word != 0;
         let Some(from) = self.words.iter().position(is_used) else { return (0, &[]) };
@@ -119,7 +117,6 @@ impl KeyBitmap {
     }
 
     /// Of its [`parts`](Self::parts); none if they are not those of a bitmap.
-    #[cfg(feature = "proto")]
     pub(crate) fn from_parts(first: i64, words: Vec<u64>) -> Option<Self> {
         let bits = i64::try_from(words.len()).ok()?.checked_mul(WORD_BITS as i64)?;
         let ends = first.checked_add((bits - 1).max(0)).is_some();

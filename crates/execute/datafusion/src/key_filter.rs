@@ -23,6 +23,8 @@ use futures::StreamExt;
 
 use crate::key_publisher::PublishedKey;
 use crate::key_set::KeyExchangeExtension;
+use crate::local_keys::LocalKeys;
+use crate::patience::within;
 use crate::plan::with_inputs;
 use crate::sideways_filter::{FilterMetrics, FilteredStream};
 
@@ -32,13 +34,25 @@ pub(crate) struct KeyFilterExec {
     input: Arc<dyn ExecutionPlan>,
     pub(crate) key: PublishedKey,
     pub(crate) wait: Duration,
+    /// Where the keys come from in a plan of one process.
+    local: Option<Arc<LocalKeys>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl KeyFilterExec {
     /// By what is published as that key, in that column of the input.
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, key: PublishedKey, wait: Duration) -> Self {
-        Self { input, key, wait, metrics: ExecutionPlanMetricsSet::new() }
+        Self { input, key, wait, local: None, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// By what is published in this process.
+    pub(crate) fn within(self, local: Option<Arc<LocalKeys>>) -> Self {
+        Self { local, ..self }
+    }
+
+    #[cfg(feature = "proto")]
+    pub(crate) fn is_local(&self) -> bool {
+        self.local.is_some()
     }
 
     fn column(&self) -> Arc<dyn PhysicalExpr> {
@@ -89,7 +103,7 @@ impl ExecutionPlan for KeyFilterExec {
         let Ok([input]) = <[_; 1]>::try_from(children) else {
             return internal_err!("KeyFilterExec has one input");
         };
-        Ok(Arc::new(Self::new(input, self.key, self.wait)))
+        Ok(Arc::new(Self::new(input, self.key, self.wait).within(self.local.clone())))
     }
 
     fn with_new_children(
@@ -110,7 +124,8 @@ impl ExecutionPlan for KeyFilterExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
-        let Some(exchange) = KeyExchangeExtension::of(&context) else { return Ok(input) };
+        let exchange = KeyExchangeExtension::or(self.local.as_ref(), &context);
+        let Some(exchange) = exchange else { return Ok(input) };
         let (schema, column, wait) = (self.schema(), self.column(), self.wait);
         let keys = exchange.keys(self.key.filter, self.key.scope);
         let rows = context.session_config().batch_size();
@@ -118,9 +133,9 @@ impl ExecutionPlan for KeyFilterExec {
         let time = MetricBuilder::new(&self.metrics).subset_time("wait_time", partition);
         let stream = async move {
             let timer = time.timer();
-            let keys = tokio::time::timeout(wait, keys).await;
+            let keys = within(wait, keys).await;
             drop(timer);
-            let keys = keys.ok().flatten();
+            let keys = keys.flatten();
             let schema = input.schema();
             let filter = keys.and_then(|keys| keys.predicate(&column, &schema).transpose());
             match filter.transpose() {

@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 
 use crate::key_set::{KeyExchange, KeyExchangeExtension, KeyScope, KeySet};
 use crate::keys::{KeyCollector, ListLimits};
+use crate::local_keys::LocalKeys;
 use crate::memory::memory_limit;
 use crate::plan::with_inputs;
 
@@ -40,6 +41,8 @@ pub(crate) struct PublishedKey {
 pub(crate) struct KeyPublisherExec {
     input: Arc<dyn ExecutionPlan>,
     keys: Arc<[PublishedKey]>,
+    /// Where they go in a plan of one process, rather than to the session's exchange.
+    local: Option<Arc<LocalKeys>>,
     parts: Arc<Mutex<Parts>>,
 }
 
@@ -62,7 +65,17 @@ impl KeyPublisherExec {
             none_yet: true,
             memory: Vec::new(),
         };
-        Self { input, keys, parts: Arc::new(Mutex::new(parts)) }
+        Self { input, keys, local: None, parts: Arc::new(Mutex::new(parts)) }
+    }
+
+    /// Publishes in this process only.
+    pub(crate) fn within(self, local: Option<Arc<LocalKeys>>) -> Self {
+        Self { local, ..self }
+    }
+
+    #[cfg(feature = "proto")]
+    pub(crate) fn is_local(&self) -> bool {
+        self.local.is_some()
     }
 
     pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -120,7 +133,7 @@ impl ExecutionPlan for KeyPublisherExec {
         let Ok([input]) = <[_; 1]>::try_from(children) else {
             return internal_err!("KeyPublisherExec has one input");
         };
-        Ok(Arc::new(Self::new(input, Arc::clone(&self.keys))))
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.keys)).within(self.local.clone())))
     }
 
     fn with_new_children(
@@ -140,7 +153,11 @@ impl ExecutionPlan for KeyPublisherExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let exchange = KeyExchangeExtension::of(&context);
+        if let Some(local) = &self.local {
+            let partitions = self.input.output_partitioning().partition_count();
+            self.keys.iter().for_each(|key| local.start(key.filter, partitions));
+        }
+        let exchange = KeyExchangeExtension::or(self.local.as_ref(), &context);
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let Some(exchange) = exchange else { return Ok(input) };
         let limits = ListLimits::of(context.session_config().options());

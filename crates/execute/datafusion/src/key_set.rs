@@ -25,6 +25,7 @@ use futures::future::BoxFuture;
 use crate::dynamic_filter::{one_of, within};
 use crate::key_bitmap::KeyBitmap;
 use crate::keys::{Bounds, KeyReport, ListLimits};
+use crate::local_keys::LocalKeys;
 
 /// The longest name of a key's type.
 const TYPE_BYTES: usize = 64;
@@ -67,7 +68,14 @@ pub trait KeyExchange: fmt::Debug + Send + Sync {
 pub struct KeyExchangeExtension(pub Arc<dyn KeyExchange>);
 
 impl KeyExchangeExtension {
-    pub(crate) fn of(context: &TaskContext) -> Option<Arc<dyn KeyExchange>> {
+    /// A plan's own exchange, or else the session's.
+    pub(crate) fn or(
+        local: Option<&Arc<LocalKeys>>,
+        context: &TaskContext,
+    ) -> Option<Arc<dyn KeyExchange>> {
+        if let Some(local) = local {
+            return Some(Arc::new(Arc::clone(local)));
+        }
         let extension = context.session_config().get_extension::<Self>()?;
         Some(Arc::clone(&extension.0))
     }

@@ -24,12 +24,9 @@ const BITMAP_BYTES: usize = 1 << 20;
 const BITMAP_SHARE: usize = 256;
 
 /// The same for rows that are sent to another process, a part of memory to which it is charged.
-#[cfg(feature = "proto")]
 const EXCHANGED_BITMAP_BYTES: usize = 16 << 20;
 /// The longest list of them.
-#[cfg(feature = "proto")]
 const ROW_LIST_BYTES: usize = 1 << 20;
-#[cfg(feature = "proto")]
 const EXCHANGED_BITMAP_SHARE: usize = 32;
 
 /// Limits of a list of values, and of a bitmap.
@@ -51,7 +48,6 @@ impl ListLimits {
     }
 
     /// For sets that were within their own limits.
-    #[cfg(feature = "proto")]
     pub(crate) const MERGED: Self = Self {
         bytes: ROW_LIST_BYTES,
         values: ROW_LIST_VALUES,
@@ -59,7 +55,6 @@ impl ListLimits {
     };
 
     /// For rows that would be sent to another process: a miss in the cache costs less than that.
-    #[cfg(feature = "proto")]
     pub(crate) fn for_exchanged_rows(self, memory: Option<usize>) -> Self {
         let bytes = memory.map_or(usize::MAX, |bytes| bytes / EXCHANGED_BITMAP_SHARE);
         let bitmap_bytes = bytes.min(EXCHANGED_BITMAP_BYTES);
@@ -166,13 +161,11 @@ impl KeyCollector {
     }
 
     /// Rows that were added.
-    #[cfg(feature = "proto")]
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Bytes of the bitmaps.
-    #[cfg(feature = "proto")]
     pub(crate) fn bitmap_bytes(&self) -> usize {
         self.bitmaps.iter().flatten().map(KeyBitmap::bytes).sum()
     }

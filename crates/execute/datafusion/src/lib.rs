@@ -18,7 +18,8 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "proto")]
+// Some of it is for plans of several processes, which are there with `proto` only.
+#[cfg_attr(not(feature = "proto"), allow(dead_code, unreachable_pub))]
 mod across_stages;
 mod build;
 #[cfg(feature = "proto")]
@@ -27,17 +28,17 @@ mod dynamic_filter;
 mod error;
 mod input;
 mod key_bitmap;
-#[cfg(feature = "proto")]
 mod key_filter;
-#[cfg(feature = "proto")]
 mod key_publisher;
-#[cfg(feature = "proto")]
+#[cfg_attr(not(feature = "proto"), allow(dead_code, unreachable_pub))]
 mod key_set;
 mod keys;
+mod local_keys;
 mod memory;
 mod metrics;
 mod node;
 mod options;
+mod patience;
 mod plan;
 mod pushdown_mapping;
 mod residual;

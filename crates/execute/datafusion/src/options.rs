@@ -35,7 +35,8 @@ config_namespace! {
         pub design: String, default = "auto".to_owned()
         /// The build side: the planned one, or the one measured to have fewer rows.
         pub build_side: String, default = "planned".to_owned()
-        /// Whether a join's keys filter rows below the joins and aggregates of its probe side.
+        /// Whether a join's keys filter rows below the joins and aggregates of its probe side, and
+        /// build sides that are joined with it.
         pub sideways_filters: bool, default = true
     }
 }

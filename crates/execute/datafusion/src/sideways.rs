@@ -13,7 +13,8 @@
 //! memory can't, and one of Parquet reads whole pages; then joins and aggregates in between do all
 //! their work for rows that the join above drops. Columns of a node are mapped to those of its
 //! inputs by position ([`pushdown_mappings`]), since names repeat. Keys are plain columns all the
-//! way down, so that no expression sees rows that a join above it would have dropped. (Beeri and
+//! way down, so that no expression sees rows that a join above it would have dropped. Filters that
+//! work in reverse, on build sides, are those between stages ([`crate::across_stages`]). (Beeri and
 //! Ramakrishnan, "On the power of magic", 1987; Ives and Taylor, "Sideways information passing for
 //! push-style query processing", 2008.)
 
@@ -29,6 +30,7 @@ use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 
+use crate::across_stages::filtered_in_reverse;
 use crate::plan::with_inputs;
 use crate::pushdown_mapping::pushdown_mappings;
 use crate::sideways_filter::SidewaysFilterExec;
@@ -62,7 +64,7 @@ impl PhysicalOptimizerRule for SidewaysFilters {
         if !options.enabled || !options.sideways_filters {
             return Ok(plan);
         }
-        Ok(plan.transform_up(push_filter_down)?.data)
+        filtered_in_reverse(&plan.transform_up(push_filter_down)?.data)
     }
 
     fn name(&self) -> &str {

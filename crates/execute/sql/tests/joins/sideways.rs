@@ -5,10 +5,12 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::catalog::MemTable;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::common::collect as collect_stream;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::{count, partitioned, plan, rows, session};
+use crate::{count, partitioned, plan, rows, session, sorted};
 
 const NAME: &str = "SidewaysFilterExec";
 
@@ -75,6 +77,49 @@ async fn rows_are_dropped_below_joins_and_aggregates() {
             assert!(dropped(&done) > 5_000, "{} in\n{}", dropped(&done), shown(&done));
         }
     }
+}
+
+/// A table is built for rows of a few keys, which a join of the other side knows.
+const REVERSED: &str = "select j.v from middle m right anti join \
+                        (select b.v, s.k from small s join big b on s.k = b.k where s.g < 2) j \
+                        on m.k = j.k and m.v > j.v - 5";
+
+/// The left side of a join is built.
+fn as_written(mut config: SessionConfig) -> SessionConfig {
+    config.options_mut().optimizer.join_reordering = false;
+    config
+}
+
+#[tokio::test]
+async fn rows_are_dropped_before_they_are_built() {
+    for config in [SessionConfig::new().with_target_partitions(1), partitioned(2)] {
+        let config = as_written(config);
+        let (stock, ours) = (tables(false, config.clone()), tables(true, config));
+        let expected = rows(&stock, plan(&stock, REVERSED).await).await.unwrap();
+        let done = plan(&ours, REVERSED).await;
+        assert_eq!(count(&done, "KeyFilterExec"), 1, "{}", shown(&done));
+        assert_eq!(rows(&ours, Arc::clone(&done)).await.unwrap(), expected);
+        assert!(dropped(&done) > 9_000, "{} in\n{}", dropped(&done), shown(&done));
+        let again = reset_plan_states(done).unwrap();
+        assert_eq!(count(&again, "KeyFilterExec"), 0, "it knew the keys of the first run");
+        assert_eq!(rows(&ours, again).await.unwrap(), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_that_are_read_in_turn_do_not_wait_for_each_other() {
+    let config = as_written(partitioned(4));
+    let (stock, ours) = (tables(false, config.clone()), tables(true, config));
+    let expected = rows(&stock, plan(&stock, REVERSED).await).await.unwrap();
+    let done = plan(&ours, REVERSED).await;
+    assert_eq!(count(&done, "KeyFilterExec"), 1, "{}", shown(&done));
+    let (start, mut batches) = (std::time::Instant::now(), Vec::new());
+    for partition in 0..done.properties().output_partitioning().partition_count() {
+        let stream = done.execute(partition, ours.task_ctx()).unwrap();
+        batches.extend(collect_stream(stream).await.unwrap());
+    }
+    assert_eq!(sorted(&batches), expected);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 #[tokio::test]
