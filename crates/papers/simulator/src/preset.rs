@@ -305,6 +305,10 @@ struct Allowed {
     range: &'static str,
 }
 
+/// Entries of a TLB or of a target buffer, of which each thread may have its own.
+const ENTRIES: (f64, f64) = (1.0, 65_536.0);
+const ENTRIES_RANGE: &str = "1 to 65536";
+
 const fn allowed(bounds: (f64, f64), range: &'static str) -> Allowed {
     Allowed { bounds, range }
 }
@@ -316,18 +320,29 @@ impl Preset {
         self.cores * self.threads
     }
 
-    /// Bytes in which a model keeps which lines its caches hold.
+    /// Bytes in which a model keeps which lines its caches hold, and the most for entries of its
+    /// TLBs and predictors.
     #[must_use]
     pub fn state_bytes(&self) -> u64 {
         /// A line's number and state, and what an engine notes of it.
         const LINE_BYTES: u64 = 16;
+        /// The same of an entry.
+        const ENTRY_BYTES: u64 = 32;
         let of = |level: &CacheLevel| {
             let groups = u64::from(self.cores.div_ceil(level.cores.max(1)));
             let copies = u64::from(level.threads.copies(self.threads));
             let lines = level.bytes / u64::from(level.line.max(1));
             lines.saturating_mul(LINE_BYTES).saturating_mul(groups * copies)
         };
-        self.cache.iter().map(of).fold(0, u64::saturating_add)
+        let caches = self.cache.iter().map(of).fold(0, u64::saturating_add);
+        let tlbs = [Some(&self.tlb.data), self.tlb.instructions.as_ref()];
+        let tlbs = tlbs.into_iter().flatten().map(|tlb| u64::from(tlb.entries)).sum::<u64>();
+        let of_branches = |branches: &Branches| {
+            u64::from(branches.targets) + (1 << branches.history.min(u64::BITS - 1))
+        };
+        let entries = tlbs.saturating_add(self.branches.as_ref().map_or(0, of_branches));
+        let entries = entries.saturating_mul(ENTRY_BYTES).saturating_mul(self.cpus().into());
+        caches.saturating_add(entries)
     }
 
     /// The same machine with one thread per core, which then has all of each split structure (A4).
@@ -401,9 +416,12 @@ impl Preset {
     /// Checks the figures of optional parts.
     fn check_parts(&self) -> Result<(), PresetError> {
         let cycles = (0.0, 1e5);
-        self.within("tlb.data.cost", self.tlb.data.cost, allowed(cycles, "0 to 100000"))?;
-        if let Some(tlb) = &self.tlb.instructions {
-            self.within("tlb.instructions.cost", tlb.cost, allowed(cycles, "0 to 100000"))?;
+        let data = Some(("tlb.data", &self.tlb.data));
+        let code = self.tlb.instructions.as_ref().map(|tlb| ("tlb.instructions", tlb));
+        for (name, tlb) in data.into_iter().chain(code) {
+            self.within(&format!("{name}.cost"), tlb.cost, allowed(cycles, "0 to 100000"))?;
+            let entries = allowed(ENTRIES, ENTRIES_RANGE);
+            self.within(&format!("{name}.entries"), tlb.entries.into(), entries)?;
         }
         if let Some(branches) = &self.branches {
             for (what, value, allowed) in branches.figures() {

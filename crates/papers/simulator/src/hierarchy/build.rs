@@ -1,6 +1,6 @@
 //! Caches and paths from a preset.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{AccessCounts, DEPTHS, Hierarchy, Path, Steps, Unit};
 use crate::bus::Bus;
@@ -53,8 +53,9 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
         link(&mut units, data.iter().chain(&code));
         let all: Vec<Steps> = data.iter().chain(&code).map(|path| path.steps).collect();
+        let order = Order::of(&all, &units);
         for path in data.iter_mut().chain(&mut code) {
-            path.under = under(path.steps, &all, &units);
+            path.under = order.under(path.steps);
             let lines = path.steps.iter().map(|at| units[*at as usize].cache.line_bytes());
             path.span = lines.max().unwrap_or(1);
         }
@@ -110,26 +111,42 @@ fn link<'p, D>(units: &mut [Unit<D>], paths: impl Iterator<Item = &'p Path>) {
     }
 }
 
-/// For each depth of a path, the caches of other paths that lead through the one there; for memory,
-/// all that are on none of its own. Nearest first: the nearest was modified last.
-fn under<D>(steps: Steps, all: &[Steps], units: &[Unit<D>]) -> Vec<Vec<u16>> {
-    let depth_of = |unit: u16| {
-        all.iter().filter_map(|other| other.iter().position(|at| *at == unit)).max().unwrap_or(0)
-    };
-    let leads_through = |unit: u16, through: u16| {
-        all.iter().any(|other| {
-            let near = other.iter().position(|at| *at == unit);
-            let far = other.iter().position(|at| *at == through);
-            near.zip(far).is_some_and(|(near, far)| near < far)
-        })
-    };
-    let is_other = |unit: &u16| !steps.contains(unit) && !units[*unit as usize].decoded;
-    let mut others: Vec<u16> = (0..units.len() as u16).filter(is_other).collect();
-    others.sort_by_key(|unit| (depth_of(*unit), *unit));
-    let mut under: Vec<Vec<u16>> = steps
-        .iter()
-        .map(|at| others.iter().copied().filter(|unit| leads_through(*unit, *at)).collect())
-        .collect();
-    under.push(others);
-    under
+/// Which caches lead through which others, over all paths.
+struct Order {
+    /// Caches of lines, nearest first: the nearest was modified last.
+    units: Vec<u16>,
+    /// Pairs of a cache and one behind it.
+    leads_through: HashSet<(u16, u16)>,
+}
+
+impl Order {
+    fn of<D>(all: &[Steps], units: &[Unit<D>]) -> Self {
+        let mut depths = vec![0; units.len()];
+        let mut leads_through = HashSet::new();
+        for steps in all {
+            for (depth, far) in steps.iter().enumerate() {
+                let deepest = &mut depths[*far as usize];
+                *deepest = depth.max(*deepest);
+                leads_through.extend(steps[..depth].iter().map(|near| (*near, *far)));
+            }
+        }
+        let has_lines = |unit: &u16| !units[*unit as usize].decoded;
+        let mut ordered: Vec<u16> = (0..units.len() as u16).filter(has_lines).collect();
+        ordered.sort_by_key(|unit| (depths[*unit as usize], *unit));
+        Self { units: ordered, leads_through }
+    }
+
+    /// For each depth of a path, the caches of other paths that lead through the one there; for
+    /// memory, all that are on none of its own.
+    fn under(&self, steps: Steps) -> Vec<Vec<u16>> {
+        let others = self.units.iter().copied().filter(|unit| !steps.contains(unit));
+        let others: Vec<u16> = others.collect();
+        let through = |at: &u16| {
+            let leads = |unit: &u16| self.leads_through.contains(&(*unit, *at));
+            others.iter().copied().filter(leads).collect()
+        };
+        let mut under: Vec<Vec<u16>> = steps.iter().map(through).collect();
+        under.push(others);
+        under
+    }
 }

@@ -45,6 +45,10 @@ fn impossible_machines_are_refused_in_one_line() {
         (refused(|preset| preset.threads = 9), "small: threads is 9: it takes 1 to 8"),
         (refused(|preset| preset.core.width = 0), "small: core.width is 0: it takes 1 to 6"),
         (
+            refused(|preset| preset.tlb.data.entries = 1 << 25),
+            "small: tlb.data.entries is 33554432: it takes 1 to 65536",
+        ),
+        (
             refused(|preset| preset.memory.latency = f64::NAN),
             "small: memory.latency is NaN: it takes 1 to 100000",
         ),
@@ -60,4 +64,17 @@ fn impossible_machines_are_refused_in_one_line() {
     for (said, expected) in cases {
         assert_eq!(said, expected);
     }
+}
+
+#[test]
+fn what_a_model_keeps_grows_with_its_caches_and_its_tlbs() {
+    let base = small().state_bytes();
+    let with = |edit: fn(&mut Preset)| {
+        let mut preset = small();
+        edit(&mut preset);
+        preset.state_bytes() - base
+    };
+    // 1,024 lines of 16 bytes, and entries of 32, of four CPUs.
+    assert_eq!(with(|preset| preset.cache[0].bytes += 64 << 10), 4 * (1 << 10) * 16);
+    assert_eq!(with(|preset| preset.tlb.data.entries += 1000), 4 * 1000 * 32);
 }
