@@ -14,6 +14,7 @@
 //!
 //! Nothing is timed by a profile, and nothing may be timed while one is taken.
 
+mod demangler;
 mod image;
 mod members;
 mod modules;
@@ -29,6 +30,7 @@ mod stable_files;
 mod stacks;
 mod table;
 mod unwind;
+mod unwind_tables;
 
 pub use profile_event::ProfileEvent;
 pub use sampler::{Running, Sampler};

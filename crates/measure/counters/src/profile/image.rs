@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
+use gimli::BaseAddresses;
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags};
 use workahead_machine::guarded::guarded;
 use workahead_machine::regular_file;
+
+use super::unwind_tables::Tables;
 
 /// The most that is read of one file: headers may claim gigabytes, which take no disk where nobody
 /// wrote them. The tables of a browser take a quarter of this.
@@ -104,7 +107,7 @@ impl Image {
             let bytes = elf.section_by_name(name)?.uncompressed_data().ok()?;
             Some(Section { addresses: addresses(name)?, bytes: Arc::from(&*bytes) })
         };
-        Self {
+        let image = Self {
             segments: segments.collect(),
             text: addresses(".text"),
             got: addresses(".got"),
@@ -113,7 +116,21 @@ impl Image {
             debug_frame: section(".debug_frame"),
             symbols,
             debug_files: Vec::new(),
-        }
+        };
+        if image.tables().end() { image } else { image.without_tables() }
+    }
+
+    fn tables(&self) -> Tables<'_> {
+        let address = |section: &Option<Section>| section.as_ref().map_or(0, |s| s.addresses.start);
+        let bases = BaseAddresses::default()
+            .set_text(self.text.as_ref().map_or(0, |text| text.start))
+            .set_got(self.got.as_ref().map_or(0, |got| got.start))
+            .set_eh_frame(address(&self.eh_frame))
+            .set_eh_frame_hdr(address(&self.eh_frame_hdr));
+        let [eh_frame, eh_frame_hdr, debug_frame] =
+            [&self.eh_frame, &self.eh_frame_hdr, &self.debug_frame]
+                .map(|section| section.as_ref().map(|section| &*section.bytes));
+        Tables { bases, eh_frame, eh_frame_hdr, debug_frame }
     }
 
     /// How much its unwind tables take.

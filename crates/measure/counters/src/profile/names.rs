@@ -1,15 +1,14 @@
 //! Names for addresses, from files rather than from processes: these may have ended.
 
-use std::fmt::{self, Write};
 use std::path::Path;
 
 use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use cpp_demangle::DemangleOptions;
 
 use workahead_machine::guarded::guarded;
 
+use super::demangler::Demangler;
 use super::modules::{Module, Modules};
 use super::stable_files::StableFiles;
 use super::stacks::Address;
@@ -20,6 +19,7 @@ pub(super) struct Namer<'a> {
     symbolizer: Symbolizer,
     modules: &'a Modules,
     files: StableFiles,
+    demangler: Demangler,
 }
 
 impl<'a> Namer<'a> {
@@ -28,7 +28,7 @@ impl<'a> Namer<'a> {
         // Functions only: lines and inlined calls need debug information that takes longer to read
         // than most runs to sample.
         let symbolizer = Symbolizer::builder().enable_code_info(false).build();
-        Self { symbolizer, modules, files: StableFiles::new() }
+        Self { symbolizer, modules, files: StableFiles::new(), demangler: Demangler::new() }
     }
 
     /// The function at an address.
@@ -77,57 +77,10 @@ impl<'a> Namer<'a> {
     fn single(&self, source: &Source<'_>, input: Input<u64>) -> Option<String> {
         match guarded(|| self.symbolizer.symbolize_single(source, input)) {
             Ok(Ok(Symbolized::Sym(symbol))) => {
-                let readable = guarded(|| demangled(&symbol.name)).ok().flatten();
-                Some(readable.unwrap_or_else(|| symbol.name.into_owned()))
+                Some(self.demangler.name(&symbol.name).unwrap_or_else(|| symbol.name.into_owned()))
             }
             // The file is damaged, or has no name for it.
             Ok(Ok(Symbolized::Unknown(_)) | Err(_)) | Err(_) => None,
         }
-    }
-}
-
-/// A name of Rust's or C++'s as their source has it.
-fn demangled(name: &str) -> Option<String> {
-    let mut readable = Readable(String::new());
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        write!(readable, "{rust:#}").ok()?;
-    } else {
-        let symbol = cpp_demangle::Symbol::new(name).ok()?;
-        symbol.structured_demangle(&mut readable, &DemangleOptions::default()).ok()?;
-    }
-    Some(readable.0)
-}
-
-/// A name of a length that somebody may have written: some kilobytes can stand for one without end,
-/// each of whose parts repeats what is before it.
-struct Readable(String);
-
-impl Write for Readable {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        const BYTES_MAX: usize = 64 << 10;
-        if self.0.len() + part.len() > BYTES_MAX {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_readable_unless_they_have_no_end() {
-        let of = |name: &str| demangled(name);
-        assert_eq!(of("_ZN3foo3barEv").as_deref(), Some("foo::bar()"));
-        assert_eq!(of("_ZN4core3ptr4read17h0123456789abcdefE").as_deref(), Some("core::ptr::read"));
-        assert_eq!(of("main"), None);
-        // Each argument is 300 times the one before it.
-        let mut name = "_Z1f1AIiE".to_owned();
-        for (letter, before) in ["B", "C", "D", "E", "F"].iter().zip([0, 2, 4, 6, 8]) {
-            name += &format!("1{letter}I{}E", format!("S{before}_").repeat(300));
-        }
-        assert_eq!(of(&name), None);
     }
 }
