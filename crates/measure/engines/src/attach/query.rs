@@ -34,6 +34,9 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// The parser tries some constructs in two ways on each level: `cast(cast(cast(…` takes it twice to
 /// four times as long with each. Deeper queries are not written by hand.
 const LEVELS_MAX: usize = 12;
+/// Parentheses, those of each level counted three times as those of the one before: all together
+/// take as long as one that has all levels.
+const WORK_MAX: u64 = 1 << 20;
 /// Room for an expression of as many operators as fit into [`TEXT_BYTES_MAX`].
 const STACK_BYTES: usize = 512 << 20;
 
@@ -45,9 +48,11 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
-    if levels(text) > LEVELS_MAX {
+    let (levels, work) = parentheses(text);
+    if levels > LEVELS_MAX || work > WORK_MAX {
         return Err(format!(
-            "it has more than {LEVELS_MAX} levels of parentheses: write it flatter"
+            "it has more than {LEVELS_MAX} levels of parentheses, or too many that lie deep: write \
+             it flatter"
         ));
     }
     plain(text, dialect)?;
@@ -60,18 +65,21 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     })
 }
 
-/// How deep parentheses lie in each other, those in texts included.
-fn levels(text: &str) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
+/// How deep parentheses lie in each other, those in texts included, and the work of their levels.
+fn parentheses(text: &str) -> (usize, u64) {
+    let (mut open, mut most, mut work) = (0_usize, 0, 0_u64);
     for byte in text.bytes() {
         match byte {
-            b'(' | b'[' => open += 1,
+            b'(' | b'[' => {
+                open += 1;
+                work = work.saturating_add(3_u64.saturating_pow(open as u32));
+            }
             b')' | b']' => open = open.saturating_sub(1),
             _ => {}
         }
         most = most.max(open);
     }
-    most
+    (most, work)
 }
 
 /// Refuses what the parser and a server may not see alike.
