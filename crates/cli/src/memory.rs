@@ -27,8 +27,8 @@ pub(crate) struct Memory {
     /// Memory limit: 300MB, 2GiB, …; the rest is spilled to files
     #[arg(long, value_name = "SIZE", value_parser = memory_bytes)]
     memory_limit: Option<usize>,
-    /// Directory for spill files (unlinked when created) [default: the system's temporary one,
-    /// or /var/tmp where that is memory]
+    /// Directory for spill files [default: the system's temporary one, or /var/tmp where that is
+    /// memory]
     #[arg(long, value_name = "DIR", requires = "memory_limit")]
     spill_dir: Option<PathBuf>,
 }

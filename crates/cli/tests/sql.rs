@@ -236,3 +236,16 @@ fn a_query_without_output_ends_soon_after_an_interruption() {
         }
     }
 }
+
+#[test]
+fn values_and_names_of_a_file_do_not_steer_the_terminal() {
+    let place = Place::new();
+    std::fs::write(place.path("t.csv"), "a,b\u{1b}]0;x\u{7}\n1,\u{1b}[31m\n").unwrap();
+    let output = place.run(&["sql", "select * from t", "--table", "t=t.csv"]);
+    let printed = text(&output.stdout);
+    assert!(output.status.success() && !printed.contains('\u{1b}'), "{printed:?}");
+    assert!(printed.contains(r"\u{1b}[31m") && printed.contains(r"b\u{1b}]0;x\u{7}"), "{printed}");
+    // A program gets the bytes as they are.
+    let output = place.run(&["sql", "select * from t", "--table", "t=t.csv", "--format", "csv"]);
+    assert!(text(&output.stdout).contains("\u{1b}[31m"));
+}

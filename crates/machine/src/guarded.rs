@@ -4,6 +4,10 @@
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether panics of all threads are reported by who waits for them.
+static EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
@@ -26,12 +30,28 @@ pub fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, Contradiction> {
     decoded.map_err(|_| Contradiction)
 }
 
+/// Runs what other threads take part in, also such as wait for more of it.
+///
+/// # Errors
+/// When a thread panics and that ends it: with what it says.
+pub fn guarded_everywhere<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    silence();
+    EVERYWHERE.store(true, Ordering::Relaxed);
+    let done = panic::catch_unwind(AssertUnwindSafe(run));
+    EVERYWHERE.store(false, Ordering::Relaxed);
+    done.map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "no reason given".to_owned())
+    })
+}
+
 fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |about| {
-            if !DECODING.get() {
+            if !DECODING.get() && !EVERYWHERE.load(Ordering::Relaxed) {
                 usual(about);
             }
         }));
@@ -47,5 +67,9 @@ mod tests {
         assert_eq!(guarded(|| 1), Ok(1));
         assert_eq!(guarded(|| -> u8 { panic!("index out of bounds") }), Err(Contradiction));
         assert!(!DECODING.get());
+        let other = || std::thread::spawn(|| -> u8 { panic!("row 7") }).join();
+        let run = || other().map_err(panic::resume_unwind).unwrap_or_default();
+        assert_eq!(guarded_everywhere(run), Err("row 7".to_owned()));
+        assert_eq!(guarded_everywhere(|| 2), Ok(2));
     }
 }

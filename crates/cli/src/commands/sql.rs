@@ -23,10 +23,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgGroup;
+use workahead_machine::guarded::guarded_everywhere;
 use workahead_machine::regular_file;
 use workahead_sql::session::{Joiner, Options, Session, SessionError};
 use workahead_workloads::tpch::Table;
 
+use super::join::check_nesting;
 use crate::errors::WrongUse;
 use crate::interrupt::{self, Interrupted};
 use crate::memory::Memory;
@@ -145,7 +147,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     for table in &args.tables {
         let (name, path) = named("--table", table, "FILE")?;
-        session.register(name, path.as_ref())?;
+        check_nesting(path.as_ref(), stop)?;
+        decoded(|| session.register(name, path.as_ref()).map_err(Into::into))?;
     }
     if let Some(data) = &args.data {
         for table in Table::ALL {
@@ -155,12 +158,19 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             })?;
         }
     }
-    let report = tasks.run(&session, &remote, &destination, stop)?;
+    let report = decoded(|| tasks.run(&session, &remote, &destination, stop))?;
     let info = report::SessionInfo { options: &options, cluster: remote.url() };
     // The session waits for its tasks, among which are those of connections.
     drop(remote);
     report::print(&info, report, args.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs what reads files, or what workers send: a decoder that panics is an error.
+fn decoded<T>(run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    guarded_everywhere(run).unwrap_or_else(|panic| {
+        Err(anyhow::anyhow!("what is read is damaged, or DataFusion has a defect: {panic}"))
+    })
 }
 
 /// Splits an argument at `=`.

@@ -37,6 +37,9 @@ const REQUEST_BYTES_MAX: usize = 64 << 20;
 /// Besides those that run tasks: answers to pings must not wait for a task's step.
 const SERVICE_THREADS: usize = 1;
 
+/// More threads than a worker has.
+const THREADS_MAX: usize = 4096;
+
 /// How often keys that nobody came for are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -195,6 +198,9 @@ impl FromStr for WorkerInfo {
     fn from_str(text: &str) -> Result<Self, ()> {
         let rest = text.strip_prefix(&Self::own_version()).and_then(|rest| rest.strip_prefix(", "));
         let threads = rest.and_then(|rest| rest.strip_suffix(" threads"));
-        Ok(Self { threads: threads.and_then(|threads| threads.parse().ok()).ok_or(())? })
+        let threads = threads.and_then(|threads| threads.parse().ok());
+        // A client plans as many partitions: no process at that address may choose them freely.
+        let threads = threads.filter(|threads| (1..=THREADS_MAX).contains(threads));
+        Ok(Self { threads: threads.ok_or(())? })
     }
 }

@@ -1,7 +1,7 @@
 //! The destination of a statement's rows: standard output, a file, or none.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,7 +91,7 @@ impl Destination {
         let has_columns = !answer.schema().fields().is_empty();
         Ok(match self {
             Self::Stdout(format) if has_columns && position != Position::OfSuite => {
-                let buffer = StdoutBuffer::default();
+                let buffer = StdoutBuffer::of(*format);
                 let writer = RowWriter::new(*format, answer.schema(), buffer.clone())?;
                 Sink::Stdout(writer, buffer)
             }
@@ -118,20 +118,30 @@ fn by_name(path: &Path) -> anyhow::Result<Format> {
 }
 
 /// Bytes for standard output, which detects that its reader has gone.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct StdoutBuffer {
     bytes: Arc<Mutex<Vec<u8>>>,
     has_printed: bool,
+    /// Whether people read it: then a value must not steer their terminal.
+    is_escaped: bool,
 }
 
 impl StdoutBuffer {
+    fn of(format: Format) -> Self {
+        let is_escaped = format == Format::Table || io::stdout().is_terminal();
+        Self { bytes: Arc::default(), has_printed: false, is_escaped }
+    }
+
     fn drain(&mut self) -> anyhow::Result<()> {
         let bytes = mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner));
         if bytes.is_empty() {
             return Ok(());
         }
         self.has_printed = true;
-        output::bytes(&bytes)
+        match str::from_utf8(&bytes) {
+            Ok(text) if self.is_escaped => output::bytes(output::escaped(text).as_bytes()),
+            _ => output::bytes(&bytes),
+        }
     }
 }
 

@@ -62,6 +62,25 @@ pub(super) struct ParquetInput {
     rooms: Vec<OnceLock<Room>>,
 }
 
+/// Refuses files of Parquet, one or those of a directory, whose schema is too deep to be decoded.
+#[cfg(feature = "sql")]
+pub(crate) fn check_nesting(
+    path: &std::path::Path,
+    interrupted: &'static AtomicBool,
+) -> anyhow::Result<()> {
+    let is_parquet = |path: &std::path::PathBuf| path.extension().is_some_and(|of| of == "parquet");
+    let files = match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(_) => vec![path.to_owned()],
+    };
+    for path in files.iter().filter(|path| is_parquet(path) && path.is_file()) {
+        let source = Source::new(File::open(path)?, interrupted)?;
+        let checked = footer::check_nesting(&source);
+        checked.map_err(|error| error.context(format!("can't read {}", path.display())))?;
+    }
+    Ok(())
+}
+
 impl ParquetInput {
     pub(super) fn open(
         file: File,

@@ -65,6 +65,17 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
     Ok(metadata)
 }
 
+/// Refuses a schema that another decoder, which does not look first, recurses through too far.
+#[cfg(feature = "sql")]
+pub(super) fn check_nesting(file: &Source) -> anyhow::Result<()> {
+    let Some(tail) = file.len().checked_sub(FOOTER_SIZE as u64) else { return Ok(()) };
+    let trailer = file.bytes(tail, FOOTER_SIZE)?;
+    // What is no file of Parquet's the other decoder refuses.
+    let Ok(footer) = FooterTail::try_from(&trailer[..]) else { return Ok(()) };
+    let Some(start) = tail.checked_sub(footer.metadata_length() as u64) else { return Ok(()) };
+    check(&file.bytes(start, footer.metadata_length())?, usize::MAX)
+}
+
 /// `FileMetaData`.
 const FILE: [u8; 9] = [
     kind::I32,
