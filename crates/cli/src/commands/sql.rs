@@ -16,7 +16,7 @@ mod rows;
 mod tasks;
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -147,13 +147,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     for table in &args.tables {
         let (name, path) = named("--table", table, "FILE")?;
-        check_nesting(path.as_ref(), stop)?;
-        decoded(|| session.register(name, path.as_ref()).map_err(Into::into))?;
+        register(&session, name, path.as_ref(), stop)?;
     }
     if let Some(data) = &args.data {
         for table in Table::ALL {
             let path = data.join(format!("{table}.parquet"));
-            session.register(table.name(), &path).with_context(|| {
+            register(&session, table.name(), &path, stop).with_context(|| {
                 format!("no TPC-H tables: run workahead data tpch --out {}", data.display())
             })?;
         }
@@ -164,6 +163,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     drop(remote);
     report::print(&info, report, args.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a file a table.
+fn register(
+    session: &Session,
+    name: &str,
+    path: &Path,
+    stop: &'static AtomicBool,
+) -> anyhow::Result<()> {
+    check_nesting(path, stop)?;
+    decoded(|| Ok(session.register(name, path)?))
 }
 
 /// Runs what reads files, or what workers send: a decoder that panics is an error.

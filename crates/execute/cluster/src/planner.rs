@@ -121,16 +121,13 @@ impl ChoosingPlanner {
         state: &SessionState,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let is_analyzed = matches!(logical, LogicalPlan::Analyze(_));
-        let whole = match (&self.workers.alive()[..], logical) {
-            ([only], LogicalPlan::Analyze(analyze)) => Some((*only, analyze.input.as_ref())),
-            ([only], query) => Some((*only, query)),
-            _ => None,
+        let query = match logical {
+            LogicalPlan::Analyze(analyze) => analyze.input.as_ref(),
+            query => query,
         };
-        let whole = match whole {
-            Some((only, query)) => {
-                only_stage(query, state, self.partitions_of(state, only.threads)).await?
-            }
-            None => None,
+        let whole = match self.workers.alive()[..] {
+            [only] => only_stage(query, state, self.partitions_of(state, only.threads)).await?,
+            _ => None,
         };
         let stages = match whole {
             Some(whole) if !is_analyzed => whole,
