@@ -119,10 +119,12 @@ impl Case {
 }
 
 /// Joins of every type: some by several probers, some in the order of the probe side, with and
-/// without a filter, null-aware. Each has a hot key. And the least memory that they need.
+/// without a filter, null-aware. Each has a hot key. And little more memory than they need.
 static CASES: LazyLock<Vec<(Case, usize)>> = LazyLock::new(|| {
     let limited = |case: Case| {
-        let limit = case.least_bytes();
+        let least = case.least_bytes();
+        // What several threads need depends on how they share the work.
+        let limit = if case.options.probers > 1 { least + least / 4 } else { least };
         (case, limit)
     };
     cases().into_iter().map(limited).collect()
