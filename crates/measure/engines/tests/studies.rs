@@ -131,8 +131,9 @@ every_study_runs! {
     duckdb_of_hassanein: "duckdb", "hassanein", 1 of 1;
     mariadb_of_hassanein: "mariadb", "hassanein", 1 of 1;
     mariadb_of_yamada: "mariadb", "yamada", 1 of 1;
-    postgres_of_chang: "postgres", "chang", 1 of 2;
-    postgres_of_chang_more: "postgres", "chang", 2 of 2;
+    postgres_of_chang: "postgres", "chang", 1 of 3;
+    postgres_of_chang_more: "postgres", "chang", 2 of 3;
+    postgres_of_chang_rest: "postgres", "chang", 3 of 3;
     postgres_of_hassanein: "postgres", "hassanein", 1 of 1;
     postgres_of_keeton: "postgres", "keeton", 1 of 1;
     postgres_of_order_entry: "postgres", "order-entry", 1 of 1;
