@@ -127,6 +127,7 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
         .spawn()
         .with_context(|| format!("cannot start {name}"))?;
     let stdout = child.stdout.take().context("the child has no output")?;
+    let (start, mut last) = (Instant::now(), String::new());
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.context("reading the child's output")?;
         let line = String::from_utf8_lossy(&line);
@@ -134,11 +135,18 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
         if let Some(more) = Counts::from_closing_line(&line) {
             counts.add(more);
         }
+        last = line.trim().to_owned();
     }
-    Ok(ending(child.wait().context("waiting for the child")?, LIMIT))
+    let status = child.wait().context("waiting for the child")?;
+    let failure = ending(status, LIMIT.min(start.elapsed()));
+    // What a program that was ended did last is lost in a log that keeps the summary alone.
+    Ok(failure.map(|why| match status.code() {
+        Some(124) => format!("{why}; its last line: {last}"),
+        _ => why,
+    }))
 }
 
-/// Why a program under a limit failed, or `None`.
+/// Why a program under a limit failed, or `None`. Some have a limit of their own.
 pub(crate) fn ending(status: ExitStatus, limit: Duration) -> Option<String> {
     match status.code() {
         Some(0) => None,
@@ -200,6 +208,8 @@ mod tests {
         let good = Stage::commands("good", vec![shell(&format!("echo '{line}'"))]);
         assert!(!good.failed());
         assert_eq!(good.counts.passed, 4);
+        let ended = Stage::commands("ended", vec![shell("echo 'test 7 runs'; exit 124")]);
+        assert!(ended.line().contains("its last line: test 7 runs"), "{}", ended.line());
         let bad = Stage::commands("bad", vec![shell("exit 3"), shell("echo 'never run'")]);
         assert!(bad.failed());
         assert!(bad.line().contains("exit status 3"), "{}", bad.line());

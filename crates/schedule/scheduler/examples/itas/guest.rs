@@ -4,7 +4,8 @@
 //! The guest has no caches: what is tested is who runs when. Threads are pinned where a share is
 //! compared, since where they land by chance decides it (one sibling per CPU can't be aggregated).
 
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use workahead_machine::Machine;
@@ -71,7 +72,7 @@ fn run(tests: &[Test], length: Length, only: &str) -> Result<()> {
     let (mut passed, mut failed) = (0, 0);
     for (name, test) in chosen {
         let start = Instant::now();
-        let outcome = test(length).and_then(|()| {
+        let outcome = watched(name, || test(length)).and_then(|()| {
             ensure!(Remote::is_vacant()?, "it still runs after the test");
             faults::no_complaints()
         });
@@ -87,6 +88,24 @@ fn run(tests: &[Test], length: Length, only: &str) -> Result<()> {
     println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured");
     ensure!(failed == 0 && passed > 0, "{failed} failed");
     Ok(())
+}
+
+/// Says each minute that it still runs, so that one which hangs is known by its name.
+fn watched<T>(name: &str, test: impl FnOnce() -> T) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for minutes in 1.. {
+                match is_done.recv_timeout(Duration::from_secs(60)) {
+                    Err(RecvTimeoutError::Timeout) => println!("  {name}: {minutes} min"),
+                    _ => break,
+                }
+            }
+        });
+        let outcome = test();
+        drop(done);
+        outcome
+    })
 }
 
 /// The paper's setting, with everything counted.
@@ -140,7 +159,7 @@ const SIBLINGS: &str = "8";
 fn aggregates(_: Length) -> Result<()> {
     let scheduler = attach()?;
     let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     let (mut fair, mut aggregated) = (Vec::new(), Vec::new());
     for _ in 0..5 {
         fair.push(look(&scheduler, &plain(paper()), 1200)?);
@@ -172,9 +191,9 @@ fn observed(_: Length) -> Result<()> {
     // Before the load: beside one, loading the programs takes longer than the load lasts.
     let observer = Observer::attach(Key::AddressSpace)?;
     let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     let before = observer.stats()?;
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     ensure!(Remote::is_vacant()?, "who only counts schedules");
     let counted = observer.stats()?.since(&before);
     println!("  {counted}");
@@ -189,7 +208,7 @@ fn observed(_: Length) -> Result<()> {
 fn settings_change(_: Length) -> Result<()> {
     let scheduler = attach()?;
     let _load = Load::start(2, &["work", "3", "60000"])?;
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     let with = look(&scheduler, &paper(), 500)?;
     ensure!(with.picked_companion > 0 && with.picked_sibling > 0, "{}", with);
     // Two masters: each slave follows its own.
@@ -215,7 +234,7 @@ fn tuner(_: Length) -> Result<()> {
     let impatient = Settings { patience_ns: 60_000_000, ..paper() };
     let scheduler = attach_with(&plain(impatient))?;
     let _load = Load::start(2, &["work", "4", "90000"])?;
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     let printed = Load::start(1, &["tune", "5000", "200"])?.finish()?;
     println!("  {}", printed[0]);
     let tuned = scheduler.remote().settings()?;
@@ -231,7 +250,7 @@ fn processes_aggregate(_: Length) -> Result<()> {
     let by_parent = Settings { key: Key::Parent, ..paper() };
     let scheduler = attach_with(&by_parent)?;
     let load = Load::start(2, &["fork", "3", "5000"])?;
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     let parents = look(&scheduler, &by_parent, 1000)?;
     let spaces = look(&scheduler, &paper(), 500)?;
     println!("  by parent: {}", parents);
@@ -254,7 +273,7 @@ fn cgroups(_: Length) -> Result<()> {
     let load = Load::start(2, &["work", "3", "6000"])?;
     let held = load.pids()[0].to_string();
     std::fs::write(format!("{folder}/cgroup.procs"), held)?;
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     let settings = Settings { key: Key::Cgroup, limit: u32::MAX, ..paper() };
     let both = look(&scheduler, &settings, 700)?;
     ensure!(both.taken_share() > Some(0.9), "by cgroup: {}", both);
@@ -285,7 +304,7 @@ fn weights(_: Length) -> Result<()> {
         Load::commands(1, &["taskset", "4", "nice", "-n", nice, me, "work", "1", ms, "100"])
     };
     let usual = beside("0", "5000")?;
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let light = beside("10", "2500")?;
     let spins = |load: Load| -> Result<f64> {
         let printed = load.finish()?;
