@@ -11,7 +11,7 @@ set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 program=$1
 shift
-seconds=${WORKAHEAD_GUEST_SECONDS:-720}
+seconds=${WORKAHEAD_GUEST_SECONDS:-1500}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
 
 # The tests want these as they are, not as busybox has them.
