@@ -2,8 +2,8 @@
 //! spin and yield (the paper's sysbench memory program, which yields after each pass over its
 //! block), and those that sleep until a request comes.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use workahead_machine::{CpuSet, pin};
 
@@ -56,26 +56,25 @@ fn pinned_threads(
     time: Duration,
     work: impl Fn() -> u64 + Sync,
 ) -> Result<u64, workahead_machine::Error> {
-    let over = AtomicBool::new(false);
-    let done = AtomicU64::new(0);
+    let (start, done) = (Instant::now(), AtomicU64::new(0));
     let cpus: Vec<usize> = pin::affinity()?.iter().collect();
     std::thread::scope(|scope| {
         for cpu in cpus {
             for _ in 0..threads_per_cpu {
-                let (over, done, work) = (&over, &done, &work);
+                let (done, work) = (&done, &work);
                 scope.spawn(move || {
                     let here: CpuSet = [cpu].into_iter().collect();
                     if pin::stay_on(&here).is_err() {
                         return;
                     }
-                    while !over.load(Ordering::Relaxed) {
+                    // Each looks at the clock: threads that another one has to end would never end
+                    // if they kept it from running.
+                    while start.elapsed() < time {
                         done.fetch_add(work(), Ordering::Relaxed);
                     }
                 });
             }
         }
-        std::thread::sleep(time);
-        over.store(true, Ordering::Relaxed);
     });
     Ok(done.load(Ordering::Relaxed))
 }

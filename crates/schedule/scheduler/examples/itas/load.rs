@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use workahead_machine::pin;
 use workahead_scheduler::{Scheduler, Settings, Stats};
 
 /// Processes that are ended when they are no longer wanted.
@@ -33,6 +34,20 @@ impl Load {
 
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.children.iter().map(Child::id).collect()
+    }
+
+    /// Waits until each process has its threads on every CPU.
+    ///
+    /// Those that are born while a scheduler is on its way out belong to the kernel's own class,
+    /// which goes before ours: on 6.18 ones that never sleep can hold up a CPU's leaving, which
+    /// waits for a thread of ours.
+    pub(crate) fn has_threads(&self, each_cpu: usize) -> Result<()> {
+        let threads = 1 + each_cpu * pin::affinity()?.iter().count();
+        let are_born = |pid: &u32| {
+            let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+            tasks.is_ok_and(|tasks| tasks.count() >= threads)
+        };
+        until("the load has its threads", 20, || Ok(self.pids().iter().all(are_born)))
     }
 
     /// Waits for all of them, and returns what they printed.

@@ -2,8 +2,7 @@
 //! change their affinity.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use workahead_machine::pin;
@@ -43,13 +42,13 @@ pub(crate) fn fork(children_per_cpu: usize, ms: &str) -> Result<()> {
 /// Threads that move themselves from CPU to CPU, in an order of their own.
 pub(crate) fn roam(threads: usize, time: Duration) -> Result<()> {
     let cpus: Vec<usize> = pin::affinity()?.iter().collect();
-    let over = AtomicBool::new(false);
+    let start = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            let (over, cpus) = (&over, &cpus);
+            let cpus = &cpus;
             scope.spawn(move || {
                 let mut turn = thread;
-                while !over.load(Ordering::Relaxed) {
+                while start.elapsed() < time {
                     turn += thread + 1;
                     let _ = pin::stay_on(&[cpus[turn % cpus.len()]].into_iter().collect());
                     for spin in 0..SPIN {
@@ -58,8 +57,6 @@ pub(crate) fn roam(threads: usize, time: Duration) -> Result<()> {
                 }
             });
         }
-        std::thread::sleep(time);
-        over.store(true, Ordering::Relaxed);
     });
     Ok(())
 }
