@@ -137,12 +137,14 @@ fn flood(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// The login of a MySQL without TLS, by a key.
-fn show(mut stream: TcpStream, key: &[u8]) -> io::Result<()> {
+/// The login of a MySQL of some version without TLS, by a key.
+fn show(mut stream: TcpStream, version: &str, key: &[u8]) -> io::Result<()> {
     // Protocols of 4.1 and later, logins by plugin, no TLS.
     let able = 0x0108_8201_u32.to_le_bytes();
     let greeting = [
-        &b"\x0a8.4.0\0\x07\0\0\x0012345678\0"[..],
+        &b"\x0a"[..],
+        version.as_bytes(),
+        b"\0\x07\0\0\x0012345678\0",
         &able[..2],
         b"\x2d\x02\0",
         &able[2..],
@@ -220,11 +222,16 @@ fn packets_without_end_are_refused() {
 #[test]
 fn a_key_that_is_none_is_one_line() {
     let long = "A".repeat(200_000).into_bytes();
-    for (key, says) in
-        [(b"hello".to_vec(), "is not one of RSA in PEM"), (long, "has more than 4 KiB")]
-    {
+    let short = b"hello".to_vec();
+    let none = "is not one of RSA in PEM";
+    for (version, key, says) in [
+        ("8.4.0", short.clone(), none),
+        ("8.4.0", long, "has more than 4 KiB"),
+        // Decimal digits, and none of ASCII.
+        ("\u{663}.\u{663}.\u{663}", short, none),
+    ] {
         let (place, url) =
-            place("mariadb", "clients = [1]", move |stream| show(stream, key.as_slice()));
+            place("mariadb", "clients = [1]", move |stream| show(stream, version, key.as_slice()));
         let ended = fails(&place, &url, says);
         assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
     }

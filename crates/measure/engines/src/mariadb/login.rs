@@ -97,7 +97,9 @@ pub(super) fn login(
     let attributes = HashMap::from([("program_name".to_owned(), "workahead".to_owned())]);
     let response = HandshakeResponse::new(
         proof,
-        greeting.server_version_parsed().unwrap_or_default(),
+        // Decides the collation only. What reads the server's text panics on digits that are not
+        // ASCII.
+        (5, 5, 3),
         Some(address.user.as_bytes()),
         Some(address.database.as_bytes()).filter(|name| !name.is_empty()),
         Some(plugin.clone()),
