@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -18,9 +17,9 @@ impl Home {
         remove(&half)?;
         self.make_private(&half)?;
         let mut command = Command::new("cp");
-        command.arg("-a").arg(from.join(".")).arg(&half).env("LC_ALL", "C").current_dir("/");
+        command.arg("-a").arg(from.join(".")).arg(&half).env("LC_ALL", "C");
         if let Some(user) = self.user() {
-            command.uid(user.uid).gid(user.gid);
+            user.alone(&mut command);
         }
         let copied = command.stdin(Stdio::null()).output();
         let copied = copied.map_err(|source| Error::system("start", Path::new("cp"), source))?;

@@ -1,6 +1,8 @@
 //! The user a server runs as. Both servers refuse to run as root.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use rustix::process::geteuid;
 
@@ -25,6 +27,12 @@ impl User {
         let tried: Vec<&str> = packaged.iter().copied().chain(["nobody"]).collect();
         let found = tried.iter().find_map(|name| of(&text, name));
         found.map(Some).ok_or_else(|| Error::NoUser { tried: tried.join(", ") })
+    }
+
+    /// Has a command run as this user, who may read what its environment says: nothing of ours.
+    pub(crate) fn alone(&self, command: &mut Command) {
+        command.uid(self.uid).gid(self.gid).current_dir("/");
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
     }
 }
 
