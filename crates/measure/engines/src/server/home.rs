@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -135,9 +135,15 @@ impl Home {
             .map_err(|source| Error::system("write", path, source))
     }
 
-    /// Remembers the process for the run that may have to stop it.
-    pub(crate) fn remember_process(&self, pid: u32) -> Result<(), Error> {
-        self.write(&self.pid_file(), &format!("{pid}\n"))
+    /// The file that remembers the process for the run that may have to stop it: empty, and the
+    /// process writes its number to it.
+    pub(crate) fn numbers(&self) -> Result<File, Error> {
+        let path = self.pid_file();
+        let open = || {
+            let _ = fs::remove_file(&path);
+            File::options().write(true).create_new(true).mode(0o600).open(&path)
+        };
+        open().map_err(|source| Error::system("write", &path, source))
     }
 
     /// Removes the process's number.
@@ -164,9 +170,8 @@ impl Home {
     /// Every directory on the path must be open to the server's user; only root has to check.
     fn check_way(&self) -> Result<(), Error> {
         let Some(user) = &self.user else { return Ok(()) };
-        use std::os::unix::process::CommandExt;
         let mut test = Command::new("test");
-        test.arg("-x").arg(&self.directory).uid(user.uid).gid(user.gid).current_dir("/");
+        user.alone(test.arg("-x").arg(&self.directory));
         test.stdin(Stdio::null()).stderr(Stdio::null());
         if test.status().is_ok_and(|status| status.success()) {
             return Ok(());

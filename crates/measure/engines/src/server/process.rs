@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -78,7 +78,6 @@ impl Process {
         let (name, fast) = (product.name, product.fast);
         let guard = Guard::over(Pid::from_child(&child), fast);
         let process = Process { child, log, name, fast, ended: None, guard };
-        home.remember_process(process.pid())?;
         Ok(process)
     }
 
@@ -204,20 +203,28 @@ pub(crate) fn run_to_end(
     }
 }
 
+/// Writes its own number to what it is given as its input, and becomes the program.
+const NUMBERED: &str = "echo $$ >&0; exec \"$@\" </dev/null";
+
 /// Starts a program as the server's user, with an environment that has nothing of ours, in a
-/// process group of its own.
+/// process group of its own. Its number is remembered before it begins: this process may be killed
+/// before it knows the number.
 fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     let (log, output) = Log::open(&home.log())?;
     let errors = output.try_clone().map_err(|source| Error::system("open", &home.log(), source))?;
-    let mut command = Command::new(&launch.program);
+    std::fs::metadata(&launch.program)
+        .map_err(|source| Error::system("start", &launch.program, source))?;
+    let mut command = Command::new("/bin/sh");
     command
+        .args(["-c", NUMBERED, "sh"])
+        .arg(&launch.program)
         .args(&launch.arguments)
         .env_clear()
         .env("PATH", search_path(&launch.program))
         .env("LC_ALL", "C")
         .current_dir("/")
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(home.numbers()?)
         .stdout(output)
         .stderr(errors);
     if let Some(user) = home.user() {
@@ -292,4 +299,39 @@ fn signal(pid: u32, signal: Signal) {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     // One that has just ended needs no signal.
     let _ = kill_process(pid, signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A run that is killed as soon as it has started its server leaves one that it never knew.
+    #[test]
+    fn a_server_is_stopped_that_nobody_has_remembered() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = place.path().join("home");
+        let open = || Home::open(&directory, &crate::postgres::PRODUCT).unwrap();
+        let home = open();
+        let file = home.data().join("x").into_os_string();
+        let arguments = ["-c".into(), "while :; do sleep 0.1; done".into(), file];
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: arguments.into(),
+            cpus: None,
+            policy: Policy::Other,
+        };
+        let (_, mut child) = spawn(&home, &launch).unwrap();
+        let number = directory.join("pid");
+        while std::fs::read_to_string(&number).unwrap_or_default() != format!("{}\n", child.id()) {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(home);
+        let waits = std::thread::spawn(move || child.wait());
+        open();
+        assert!(!waits.join().unwrap().unwrap().success(), "it was ended by a signal");
+    }
 }
