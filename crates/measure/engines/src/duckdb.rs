@@ -41,12 +41,13 @@ pub(crate) fn refused(error: Error) -> SessionError {
 /// outputs, run a text that was made of parts, or take bytes of the study's for DuckDB's own: files
 /// beside the database, states of aggregates, addresses. The statements that would set any of it
 /// are refused by their kind.
-const DISABLED: [&str; 22] = [
+const DISABLED: [&str; 23] = [
     "max_expression_depth",
     "peg_parser",
     "parser_override",
     "sql_auto_complete",
     "logging",
+    "parquet_",
     "profil",
     "progress_bar",
     "query_table",
@@ -66,7 +67,7 @@ const DISABLED: [&str; 22] = [
     "variant_bytes",
 ];
 /// Functions of that kind whose names columns, or an operator, may have.
-const CALLS: [&str; 5] = ["query", "glob", "finalize", "combine", "parquet_scan"];
+const CALLS: [&str; 4] = ["query", "glob", "finalize", "combine"];
 
 /// Refuses a text with one of them, wherever it stands: nothing here has to know where quotes and
 /// comments end.
