@@ -125,9 +125,12 @@ impl Chunk {
         // SAFETY: `data` has a value of the kind's type for each row, and the row is one of them;
         // it lies in the chunk, which this borrows.
         let cell = unsafe { read(*kind, (*inside, *scale), *data, row) };
-        cell.ok_or_else(|| {
-            let says = format!("column {column} is neither number, text nor day (type {kind})");
-            Error::ours(says + ": cast it to varchar")
+        cell.map_err(|why| match why {
+            Unread::Kind => {
+                let says = format!("column {column} is neither number, text nor day (type {kind})");
+                Error::ours(says + ": cast it to varchar")
+            }
+            Unread::Text => Error::ours(format!("column {column} has text that is not UTF-8")),
         })
     }
 }
@@ -140,6 +143,15 @@ struct RawString {
     rest: [u8; 8],
 }
 
+/// Why a value has no place in [`Cell`].
+enum Unread {
+    /// It is of another kind.
+    Kind,
+    /// It is text that is not UTF-8. The library checks what it stores, not what its functions
+    /// return.
+    Text,
+}
+
 /// Reads a value by its `duckdb_type`.
 ///
 /// # Safety
@@ -149,14 +161,14 @@ unsafe fn read<'a>(
     (inside, scale): (u32, u8),
     data: Raw,
     row: usize,
-) -> Option<Cell<'a>> {
+) -> Result<Cell<'a>, Unread> {
     // SAFETY: what the caller promises; the library aligns its vectors for their types.
     unsafe {
         let huge = || {
             let Huge { lower, upper } = *data.cast::<Huge>().add(row);
             (i128::from(upper) << 64) | i128::from(lower)
         };
-        Some(match kind {
+        Ok(match kind {
             1 | 6 => Cell::Int((*data.cast::<u8>().add(row)).into()),
             2 => Cell::Int((*data.cast::<i8>().add(row)).into()),
             3 => Cell::Int((*data.cast::<i16>().add(row)).into()),
@@ -177,8 +189,8 @@ unsafe fn read<'a>(
                     0..=12 => (&raw const (*string).prefix).cast::<u8>(),
                     _ => (&raw const (*string).rest).cast::<*const u8>().read_unaligned(),
                 };
-                // SAFETY: the library stores text in UTF-8 and checks what it is given.
-                Cell::Text(std::str::from_utf8_unchecked(std::slice::from_raw_parts(start, length)))
+                let bytes = std::slice::from_raw_parts(start, length);
+                Cell::Text(std::str::from_utf8(bytes).map_err(|_| Unread::Text)?)
             }
             19 => {
                 let units = match inside {
@@ -189,7 +201,7 @@ unsafe fn read<'a>(
                 };
                 Cell::decimal(units, scale)
             }
-            _ => return None,
+            _ => return Err(Unread::Kind),
         })
     }
 }
