@@ -58,12 +58,11 @@ impl Url {
             Some(port) => match port.parse() {
                 Ok(port) if port != 0 => Some(port),
                 // It may be a part of a password, which is not shown.
-                _ if !port.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    let says = "the port is not a number: write a `/`, `?` or `#` in a password as \
-                                %2F, %3F or %23";
+                _ => {
+                    let says = "the port is not a number up to 65535: write a `/`, `?` or `#` in a \
+                                password as %2F, %3F or %23";
                     return Err(says.to_owned());
                 }
-                _ => return Err(format!("`{port}` is not a port: give a number up to 65535")),
             },
         };
         Ok(())
