@@ -4,11 +4,12 @@
 //! of measurements. Encryption costs what it costs, and only the connections that use it.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,6 +33,10 @@ const ROOM_BYTES: usize = 32 << 10;
 pub fn wait_until(is_interrupted: fn() -> bool) {
     // The first one stays: there is one command.
     let _ = INTERRUPTED.set(is_interrupted);
+}
+
+fn is_interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted())
 }
 
 /// How long an answer is waited for.
@@ -277,7 +282,7 @@ impl Stream {
         let late = || SessionError::Gone(format!("no answer for {} s", ANSWER_LIMIT.as_secs()));
         let limit = match (self.patience, &self.socket) {
             (Patience::Until(end), _) => {
-                if INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted()) {
+                if is_interrupted() {
                     return Err(SessionError::Gone("interrupted".to_owned()));
                 }
                 let left = end.saturating_duration_since(Instant::now());
@@ -332,10 +337,37 @@ fn receive(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
     }
 }
 
+/// Dials in a thread that may be left: a name's addresses and a host's answer can't be waited for
+/// in pieces.
 fn dial_host(host: &str, port: u16) -> io::Result<TcpStream> {
+    let end = Instant::now() + ANSWER_LIMIT;
+    if host.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
+        return dial_until(host, port, end);
+    }
+    let (dialled, answer) = mpsc::channel();
+    let name = host.to_owned();
+    std::thread::Builder::new().spawn(move || dialled.send(dial_until(&name, port, end)))?;
+    loop {
+        match answer.recv_timeout(LOOK_EVERY) {
+            Ok(dialled) => return dialled,
+            Err(RecvTimeoutError::Timeout) if is_interrupted() => {
+                return Err(io::Error::other("interrupted"));
+            }
+            Err(RecvTimeoutError::Timeout) if Instant::now() < end => {}
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// Dials all addresses of a host in turn, until one answers or the time is over.
+fn dial_until(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
     let mut refusal = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, ANSWER_LIMIT) {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => {
                 // Each message waits for its answer: holding small ones back only delays them.
                 stream.set_nodelay(true)?;
