@@ -68,7 +68,7 @@ pub(crate) fn sheet(template: &'static str, page: Value) -> Result<String, Repor
 pub(crate) fn markdown(page: &Page) -> Result<String, ReportError> {
     let mut environment = environment(AutoEscape::None)?;
     environment.add_filter("text", |text: String| escaped(&text));
-    environment.add_filter("fence", |text: String| fence(&text));
+    environment.add_filter("fence", |text: String| fence(&straight(text)));
     environment.add_template("report.md", MARKDOWN)?;
     let page = Value::from(Serde(page));
     Ok(straight(environment.get_template("report.md")?.render(context! { page })?))
@@ -129,5 +129,6 @@ mod tests {
         assert_eq!(escaped("a|b_c\n<d>"), "a\\|b\\_c \\<d\\>");
         assert_eq!(fence("a ``` b"), "````");
         assert_eq!(fence("plain"), "```");
+        assert_eq!(fence(&straight("``\u{202e}``".to_owned())), "`````", "as it is on the page");
     }
 }
