@@ -1,7 +1,7 @@
 //! Inputs from Python: anything with the Arrow PyCapsule interface.
 
-use arrow_array::RecordBatchReader;
-use arrow_schema::ArrowError;
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 
@@ -26,5 +26,27 @@ pub fn reader(input: &Bound<'_, PyAny>, name: &str) -> PyResult<Box<dyn RecordBa
         PyErr::from(Error::Input { name: name.to_owned(), source })
     };
     let batches: AnyRecordBatch = input.extract().map_err(failed)?;
-    batches.into_reader().map_err(failed)
+    Ok(Box::new(Checked(batches.into_reader().map_err(failed)?)))
+}
+
+/// Batches whose offsets, keys and texts are right: the C interface passes them on unseen, and
+/// pyarrow reads them from files as they are.
+struct Checked(Box<dyn RecordBatchReader + Send>);
+
+impl Iterator for Checked {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.0.next()?;
+        Some(batch.and_then(|batch| {
+            batch.columns().iter().try_for_each(|column| column.to_data().validate_full())?;
+            Ok(batch)
+        }))
+    }
+}
+
+impl RecordBatchReader for Checked {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 import textwrap
@@ -78,6 +79,17 @@ def test_a_producer_that_fails_is_named_with_its_message(side):
     with pytest.raises(wa.InputError, match=f"the {side} input can't be read.*shelf") as raised:
         wa.join(*inputs, on="a").to_pyarrow()
     assert "\n" not in str(raised.value)
+
+
+def test_offsets_that_fall_are_refused():
+    # pyarrow reads such a file, and passes it on, without a look.
+    offsets = pa.py_buffer(struct.pack("<3i", 0, 100, 4))
+    texts = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abcd"))
+    bad = pa.table({"t": texts})
+    for left, right, name in [(bad, LEFT, "left"), (LEFT, bad, "right")]:
+        with pytest.raises(wa.WorkaheadError, match=f"{name} input") as caught:
+            wa.join(left, right, on="t").to_pyarrow()
+        assert "\n" not in str(caught.value)
 
 
 def test_a_foreign_consumer_gets_the_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 
 import polars as pl
@@ -50,3 +51,14 @@ def test_a_damaged_result_is_an_error(result: pathlib.Path, name: str, text: str
         wa.study(result)
     message = str(raised.value)
     assert words in message and str(result) in message and "\n" not in message
+
+
+def test_a_result_is_a_file_and_no_pipe(result: pathlib.Path):
+    (result / "run.json").unlink()
+    os.mkfifo(result / "run.json")
+    with pytest.raises(wa.WorkaheadError, match="not a regular file"):
+        wa.study(result)
+    (result / "run.json").unlink()
+    (result / "run.json").write_text("[" * 100_000)
+    with pytest.raises(wa.WorkaheadError, match="can't read"):
+        wa.study(result)

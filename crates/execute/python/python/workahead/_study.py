@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import stat
 from typing import TYPE_CHECKING, Any
 
 from ._errors import WorkaheadError
 
 if TYPE_CHECKING:
     import pyarrow
+
+# The largest file of a result that is read, as by the command.
+_BYTES_MAX = 256 << 20
 
 
 def study(directory: str | os.PathLike[str]) -> Study:
@@ -83,14 +87,25 @@ class Study:
     def _read(self, name: str) -> Any:
         path = self._directory / name
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(_text(path))
         except FileNotFoundError:
             remedy = f"`workahead study report {self._directory}` writes it"
             if name == "run.json":
                 remedy = "give a directory that `workahead study run` has written"
             raise WorkaheadError(f"there is no {path}: {remedy}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise WorkaheadError(f"can't read {path}: {_line(error)}") from error
+
+
+def _text(path: pathlib.Path) -> str:
+    # A pipe would be waited for, and a device read without end.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        content = file.read(_BYTES_MAX + 1)
+    if len(content) > _BYTES_MAX:
+        raise OSError(f"it has more than {_BYTES_MAX >> 20} MiB")
+    return content.decode("utf-8")
 
 
 def _line(error: Exception) -> str:
