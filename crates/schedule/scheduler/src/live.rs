@@ -301,8 +301,7 @@ impl Remote {
     }
 
     fn read(&self) -> Result<RawSettings, Error> {
-        let bytes = entry(&self.settings, 0)?;
-        Ok(bytemuck::pod_read_unaligned(&bytes))
+        entry(&self.settings, 0)
     }
 
     fn write(&self, raw: &RawSettings) -> Result<(), Error> {
@@ -379,9 +378,8 @@ impl Remote {
     /// The kernel's words.
     pub fn stats(&self) -> Result<Stats, Error> {
         let cpus = self.read()?.cpus;
-        let raw: Result<Vec<RawStats>, Error> = (0..cpus)
-            .map(|cpu| Ok(bytemuck::pod_read_unaligned(&entry(&self.stats, cpu)?)))
-            .collect();
+        let raw: Result<Vec<RawStats>, Error> =
+            (0..cpus).map(|cpu| entry(&self.stats, cpu)).collect();
         Ok(Stats::of(&raw?))
     }
 
@@ -391,7 +389,7 @@ impl Remote {
     ///
     /// The kernel's words.
     pub fn ended(&self) -> Result<Option<Ended>, Error> {
-        let raw: RawEnded = bytemuck::pod_read_unaligned(&entry(&self.ended, 0)?);
+        let raw: RawEnded = entry(&self.ended, 0)?;
         let text = |bytes: &[u8]| {
             let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
             String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
@@ -468,10 +466,15 @@ impl Remote {
     }
 }
 
-fn entry(map: &MapHandle, key: u32) -> Result<Vec<u8>, Error> {
+/// An entry of an array. Maps are found by their names, which those of other programs may have.
+fn entry<T: bytemuck::AnyBitPattern>(map: &MapHandle, key: u32) -> Result<T, Error> {
     let found = map.lookup(&key.to_ne_bytes(), MapFlags::ANY);
     let found = found.map_err(|error| refused("read a map", &error))?;
-    Ok(found.expect("an array has every entry"))
+    let value = found.and_then(|bytes| bytemuck::try_pod_read_unaligned(&bytes).ok());
+    value.ok_or_else(|| Error::Refused {
+        what: "read a map",
+        says: format!("{} is of another program: stop what made it", map.name().to_string_lossy()),
+    })
 }
 
 fn put(map: &MapHandle, key: &[u8], value: &[u8]) -> Result<(), Error> {
