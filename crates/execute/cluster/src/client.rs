@@ -227,13 +227,24 @@ impl Client {
     pub fn explain(&self, error: SessionError) -> ClusterError {
         let url = self.workers.url.clone();
         match error {
-            SessionError::Query(_) if !error.is_of_the_query() && self.has_lost_a_worker() => {
+            SessionError::Query(_)
+                if !error.is_of_the_query()
+                    && (self.has_lost_a_worker() || is_of_a_connection(&error)) =>
+            {
                 let dead_after = self.workers.channels.dead_after();
                 ClusterError::WorkerLost { url, dead_after }
             }
             error => error.into(),
         }
     }
+}
+
+/// Whether a connection between two processes broke: a worker that has no time for pings is taken
+/// for dead by another one, and answers again when it is asked afterwards. What a worker says of it
+/// comes to the client as a text.
+fn is_of_a_connection(error: &SessionError) -> bool {
+    let text = error.to_string();
+    ["h2 protocol error", "transport error"].iter().any(|words| text.contains(words))
 }
 
 /// Bytes that exchanges of a plan received from other processes.
