@@ -99,6 +99,7 @@ fn recordings_give_every_metric_or_its_reason() {
         assert!(list(&facts["metrics"]).iter().filter(counted).count() > 900, "{name}");
         let told = printed(&place, &["counters", "stat", "--recorded", &path]);
         assert!(told.contains("constructed, not counted") && told.contains("thrown away"));
+        assert_eq!(told.contains(" ~"), told.contains("\n~ scatters by more"), "{name}: {told}");
         assert!(told.contains("not counted: ") && !told.contains("NaN") && !told.contains("inf"));
     }
 }
