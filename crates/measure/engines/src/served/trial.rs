@@ -1,19 +1,21 @@
 //! Numbers of a cell that are found by trials, once for all its samples.
 //!
 //! ```text
-//! warehouses   load W ─► clients for some seconds ─► NOPM ─► ⌈NOPM / 12.86⌉ > W ? that many, again
+//! warehouses   load W ─► clients for some seconds ─► NOPM ─► W is too few or too many for it?
+//!                                                            ⌈NOPM / 12.86⌉, again
 //! clients      1, 2, 4, … for some seconds each ─► until twice as many gain hardly anything
 //! ```
 //!
 //! Keeton et al. (1998) scale warehouses with the rate, so that figures of different machines mean
-//! the same. Without pauses a rate can require more warehouses than there is room for: the cell
-//! gives their maximum, and `of_bound_share` is the share that was reached.
+//! the same: 9 to 12.7 transactions a minute and warehouse. Without pauses a rate can require more
+//! warehouses than there is room for: the cell gives their maximum, and `of_bound_share` is the
+//! share that was reached.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::order_entry::{Kind, Options, nopm, warehouses_for};
+use workahead_workloads::order_entry::{Kind, Mix, Options, nopm, warehouses_for};
 
 use super::configuration::Configuration;
 use super::work::Work;
@@ -22,6 +24,8 @@ use crate::load::{End, Load, LoadResult, Until};
 
 /// Long enough for thousands of transactions of any server, short beside loading.
 const TRIAL: Duration = Duration::from_secs(3);
+/// The least rate a warehouse in the runs of Keeton et al. (1998, §2.4).
+const PER_WAREHOUSE_MIN: f64 = 9.0;
 /// Every round but the last loads anew.
 const ROUNDS_MAX: usize = 5;
 /// Most clients: as many connections as a private server takes, less a few of our own.
@@ -100,11 +104,11 @@ impl DatabaseEngine {
             let trial = Configuration { work: Work::OrderEntry(options), ..config.clone() };
             let driven = self.try_out(&trial, stop)?;
             let orders = driven.kinds.get(Kind::NewOrder.position()).map_or(0, |kind| kind.done);
-            let wanted = warehouses_for(nopm(orders, driven.wall_s), options.mix).min(most);
-            if wanted <= options.population.warehouses {
-                break;
+            let rate = nopm(orders, driven.wall_s);
+            match suited(rate, options.population.warehouses, options.mix, most) {
+                Some(warehouses) => options.population.warehouses = warehouses,
+                None => break,
             }
-            options.population.warehouses = wanted;
         }
         Ok(options.population.warehouses)
     }
@@ -135,6 +139,14 @@ impl DatabaseEngine {
     }
 }
 
+/// The number of warehouses that a rate asks for, if it is another one: more, at most `most`, for a
+/// rate above the bound, and fewer where they are hardly used.
+fn suited(rate: f64, warehouses: u32, mix: Mix, most: u32) -> Option<u32> {
+    let wanted = warehouses_for(rate, mix).min(most);
+    let too_many = wanted < warehouses && rate / f64::from(warehouses) < PER_WAREHOUSE_MIN;
+    (wanted > warehouses || too_many).then_some(wanted)
+}
+
 /// The fewest clients of 1, 2, 4, … where doubling them gains hardly anything.
 fn saturating<E>(mut rate: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
     let (mut clients, mut reached) = (1, rate(1)?);
@@ -160,6 +172,17 @@ mod tests {
         assert_eq!(of(|clients| 100.0 / clients as f64), 1, "they may also disturb each other");
         assert_eq!(of(|clients| clients as f64), 128, "no more than a server accepts");
         assert_eq!(saturating(|_| Err::<f64, _>("gone")), Err("gone"));
+    }
+
+    #[test]
+    fn warehouses_follow_a_rate_up_and_down() {
+        let of = |rate, warehouses| suited(rate, warehouses, Mix::Weights, 100);
+        assert_eq!(of(500.0, 10), Some(39));
+        assert_eq!(of(5_000.0, 10), Some(100), "no more than there is room for");
+        assert_eq!(of(5_000.0, 100), None);
+        assert_eq!(of(95.0, 10), None, "9.5 each is within the band");
+        assert_eq!(of(50.0, 10), Some(4), "5 each is not");
+        assert_eq!(of(0.0, 1), None, "one at least");
     }
 
     #[test]
