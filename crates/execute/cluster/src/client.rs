@@ -240,8 +240,8 @@ impl Client {
 }
 
 /// Whether a connection between two processes broke: a worker that has no time for pings is taken
-/// for dead by another one, and answers again when it is asked afterwards. What a worker says of it
-/// comes to the client as a text.
+/// for dead by another one, and answers the client's next request. What a worker says of it comes
+/// to the client as a text.
 fn is_of_a_connection(error: &SessionError) -> bool {
     let text = error.to_string();
     ["h2 protocol error", "transport error"].iter().any(|words| text.contains(words))
