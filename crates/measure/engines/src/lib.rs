@@ -57,9 +57,9 @@ pub fn register(registry: &mut EngineRegistry) {
     for entry in [
         EngineEntry {
             name: sysbench::NAME,
-            description: "sysbench's memory program, in this process",
+            description: "sysbench's memory program, in this process or several",
             open: |context| scheduled(Sysbench::open(context)?),
-            open_worker: None,
+            open_worker: Some(|context| Ok(Box::new(Sysbench::open(context)?))),
         },
         EngineEntry {
             name: "postgres",

@@ -1,22 +1,32 @@
 //! sysbench's memory program as an engine of its own: threads that pass over blocks, no server.
 //!
+//! One program runs in this process. Several are worker processes, and what is timed begins with
+//! the start of the first and ends with the end of the last.
+//!
 //! # Settings
 //! | key | values |
 //! |---|---|
 //! | `form` | sysbench `1.0` or `0.4`, which differ in elements and in how work is shared |
-//! | `threads` | how many (1) |
+//! | `programs` | how many at once, an address space each (1) |
+//! | `threads` | how many of each (1) |
 //! | `block_bytes` | of a block (1024); a power of two in 1.0, a multiple of 4 in 0.4 |
-//! | `total_bytes` | to pass over, all threads together (256 MiB; sysbench itself: 100 GiB) |
-//! | `scope` | `global`, one block for all threads, or `local`, one for each |
+//! | `total_bytes` | to pass over, all threads of all programs together (256 MiB; sysbench itself: 100 GiB) |
+//! | `scope` | `global`, one block for all threads of a program, or `local`, one for each |
 //! | `oper` | `write`, `read`, `none` |
 //! | `access` | `seq`, `rnd` |
 //! | `between` | `go-on`, or `yield` after each block, as in Yamada et al. (2010) |
 //! | `pages` | `small`, `huge` |
 
+mod programs;
+
+use std::path::PathBuf;
+
 use workahead_counters::event::Privilege;
 use workahead_machine::pages::Pages;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, Engine, EngineContext, EngineError, Need, Sample, Stop};
+use workahead_study::setting::Setting;
+use workahead_study::worker_process::{Command, Request, Worker};
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::memory::{
     self, Access, BetweenBlocks, MemoryRun, Operation, Options, Scope,
@@ -31,7 +41,9 @@ pub(crate) const FORMS: [(&str, Flavour); 3] =
 
 /// Beside its blocks a thread has a stack, of which little is touched.
 const THREAD_BYTES: u64 = 64 << 10;
-/// Most threads of the program.
+/// Most programs: ten in Yamada and Kusakabe (2010).
+const PROGRAMS_MAX: usize = 256;
+/// Most threads of a program.
 const THREADS_MAX: usize = 4096;
 /// Largest block: past any cache, within a small machine's memory.
 const BLOCK_BYTES_MAX: usize = 4 << 30;
@@ -46,6 +58,9 @@ pub(crate) const NAME: &str = "sysbench";
 pub struct Sysbench {
     /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
+    /// Starts a program beside others.
+    worker: Option<Command>,
+    home: PathBuf,
 }
 
 impl Sysbench {
@@ -55,17 +70,67 @@ impl Sysbench {
     /// When its cells are to be instrumented.
     pub fn open(context: &EngineContext) -> Result<Self, EngineError> {
         context.without_instrumentation(NAME)?;
-        Ok(Self { collector: Collector::of(context, &[Privilege::User, Privilege::Kernel]) })
+        Ok(Self {
+            collector: Collector::of(context, &[Privilege::User, Privilege::Kernel]),
+            worker: context.worker.clone(),
+            home: context.data_dir.clone(),
+        })
+    }
+
+    /// Runs several programs of a cell, with what each does.
+    fn run_several(
+        &self,
+        cell: &Cell,
+        (options, programs): (&Options, usize),
+        stop: &Stop,
+    ) -> Result<Sample, EngineError> {
+        let command = self.worker.as_ref().ok_or_else(|| {
+            EngineError::refused(
+                "several programs are processes of their own, and nothing says what runs one: run \
+                 the study by `workahead study run`",
+            )
+        })?;
+        let mut cell = cell.clone();
+        cell.settings.remove(PROGRAMS);
+        cell.settings.insert(TOTAL.to_owned(), Setting::Integer(options.total_bytes as i64));
+        let request = Request {
+            engine: NAME.to_owned(),
+            cell,
+            home: self.home.clone(),
+            limits: None,
+            runs: 1,
+        };
+        let (answer, wall_s) = programs::run(command, &request, programs, stop)?;
+        let working_set_bytes = options.working_set_bytes() * programs as u64;
+        let mib = (answer.rows * options.block_bytes as u64) as f64 / f64::from(1 << 20);
+        let measures = [
+            ("mib_per_s", mib / wall_s),
+            ("passes_per_s", answer.rows as f64 / wall_s),
+            ("working_set_bytes", working_set_bytes as f64),
+        ];
+        Ok(Sample {
+            wall_s,
+            tuples: answer.rows,
+            answer,
+            measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            ..Sample::default()
+        })
     }
 }
 
-fn read(cell: &Cell) -> Result<Options, EngineError> {
+const PROGRAMS: &str = "programs";
+const TOTAL: &str = "total_bytes";
+
+/// What each program does, and how many there are.
+fn read(cell: &Cell) -> Result<(Options, usize), EngineError> {
     let config = CellConfiguration::new(cell);
+    let programs = config.number(PROGRAMS, 1, 1..=PROGRAMS_MAX)?;
+    let total_bytes = config.number(TOTAL, TOTAL_BYTES, 4..=usize::MAX)?;
     let options = Options {
         flavour: config.choice("form", Flavour::V10, &FORMS)?,
         threads: config.number("threads", 1, 1..=THREADS_MAX)? as u32,
         block_bytes: config.number("block_bytes", 1024, 4..=BLOCK_BYTES_MAX)?,
-        total_bytes: config.number("total_bytes", TOTAL_BYTES, 4..=usize::MAX)? as u64,
+        total_bytes: (total_bytes / programs) as u64,
         scope: config.choice(
             "scope",
             Scope::Global,
@@ -95,7 +160,7 @@ fn read(cell: &Cell) -> Result<Options, EngineError> {
     };
     config.nothing_else()?;
     options.checked().map_err(EngineError::failed)?;
-    Ok(options)
+    Ok((options, programs))
 }
 
 fn sample(options: &Options, ran: &MemoryRun) -> Sample {
@@ -131,9 +196,10 @@ impl Engine for Sysbench {
     }
 
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
-        let options = read(cell)?;
+        let (options, programs) = read(cell)?;
         let threads_bytes = THREAD_BYTES * u64::from(options.threads);
-        Ok(Need { memory_bytes: options.working_set_bytes() + threads_bytes, ..Need::default() })
+        let memory_bytes = (options.working_set_bytes() + threads_bytes) * programs as u64;
+        Ok(Need { memory_bytes, ..Need::default() })
     }
 
     fn prepare(&mut self, cell: &Cell, _stop: &Stop) -> Result<(), EngineError> {
@@ -141,15 +207,20 @@ impl Engine for Sysbench {
     }
 
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let options = read(cell)?;
+        let (options, programs) = read(cell)?;
         let name = format!("{:?}", cell.settings);
-        let (ran, collection) =
-            collector::around(&mut self.collector, &name, || memory::run(&options, stop.flag()));
-        let ran = ran.map_err(EngineError::failed)?;
+        let mut collector = self.collector.take();
+        let (sample, collection) = collector::around(&mut collector, &name, || match programs {
+            1 => memory::run(&options, stop.flag())
+                .map(|ran| sample(&options, &ran))
+                .map_err(EngineError::failed),
+            _ => self.run_several(cell, (&options, programs), stop),
+        });
+        self.collector = collector;
+        let mut sample = sample?;
         if stop.is_requested() {
             return Err(EngineError::Stopped);
         }
-        let mut sample = sample(&options, &ran);
         if let Some((collector, collection)) = self.collector.as_mut().zip(collection) {
             collector.keep(&name, collection, &mut sample);
         }
@@ -161,12 +232,17 @@ impl Engine for Sysbench {
     }
 }
 
+impl Worker for Sysbench {
+    fn run_once(&mut self, cell: &Cell) -> Result<Answer, EngineError> {
+        Ok(self.run(cell, &Stop::new())?.answer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use workahead_study::protocol::Protocol;
-    use workahead_study::setting::Setting;
 
     use super::*;
 
@@ -211,6 +287,7 @@ mod tests {
             ([("total_bytes", 8.into())], "not a block for each thread"),
             ([("thread", 2.into())], "did you mean `threads`"),
             ([("form", "0.5".into())], "unknown form `0.5`"),
+            ([("programs", 0.into())], "a whole number from 1 to 256"),
         ] {
             let error = Sysbench::default().check(&cell(&settings)).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -55,9 +55,14 @@ fn few(mut cell: Cell) -> Cell {
 fn brief(mut cell: Cell) -> Cell {
     let block = cell.integer("block_bytes").unwrap_or(1024).min(1 << 16);
     let threads = cell.integer("threads").unwrap_or(1).min(8);
-    for (key, number) in
-        [("block_bytes", block), ("threads", threads), ("total_bytes", 8 * block * threads)]
-    {
+    let programs = cell.integer("programs").unwrap_or(1).min(2);
+    let total = 8 * block * threads * programs;
+    for (key, number) in [
+        ("block_bytes", block),
+        ("threads", threads),
+        ("programs", programs),
+        ("total_bytes", total),
+    ] {
         cell.settings.insert(key.to_owned(), Setting::Integer(number));
     }
     cell
