@@ -55,7 +55,7 @@ impl Join {
     }
 
     fn walk(&self) -> HashJoin<'_, Unclustered<'_>> {
-        let probes = Unclustered { records: &self.probe, rids: &self.rids };
+        let probes = Unclustered { records: &self.probe, rids: &self.rids, row_stage: true };
         HashJoin::new(&self.chains, &self.build, probes)
     }
 

@@ -238,7 +238,7 @@ impl Run<'_> {
         let placement = Placement { helper_cpu, allowed: self.allowed };
         let ran = together(&self.cpus[..case.threads], self.allowed, |thread| {
             let rids = part_of(self.rids, thread, case.threads);
-            let outer = Unclustered { rids, records: &self.data.records };
+            let outer = Unclustered { rids, records: &self.data.records, row_stage: true };
             let lookup = Lookup::new(tree, outer, search);
             let mut lookup = lookup.upper_levels_within(at_once_bytes);
             let rows = &mut Rows::range(0..rids.len() as Row);

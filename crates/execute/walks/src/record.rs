@@ -82,6 +82,9 @@ pub struct Unclustered<'a, P: Payload = OneLine> {
     pub records: &'a [Record<P>],
     /// Positions in it, in the order in which they probe.
     pub rids: &'a [u32],
+    /// Whether a row's record is announced before it is read, as a stage of its own. Zhou et al.
+    /// (2005, §5) have none: their main thread reads it when it starts a probe.
+    pub row_stage: bool,
 }
 
 impl<'a, P: Payload> Probes<'a> for Unclustered<'a, P> {
@@ -92,7 +95,7 @@ impl<'a, P: Payload> Probes<'a> for Unclustered<'a, P> {
     }
     #[inline(always)]
     fn input(&self, row: Row) -> Option<Place> {
-        Some(Place::of(&self.records[self.rids[row as usize] as usize]))
+        self.row_stage.then(|| Place::of(&self.records[self.rids[row as usize] as usize]))
     }
     #[inline(always)]
     fn read<M: Memory>(&self, row: Row, memory: &mut M) -> &'a Record<P> {

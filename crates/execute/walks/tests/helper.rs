@@ -105,7 +105,7 @@ fn tables_are_the_same_after_every_run_beside_a_helper() {
         "direct-helper",
     ] {
         let how: Technique = technique.parse().unwrap();
-        let probes = Unclustered { records: &probe, rids: &rids };
+        let probes = Unclustered { records: &probe, rids: &rids, row_stage: true };
         let mut walk = HashJoin::new(&chains, &build, probes);
         let (mut rows, mut hits) = (Rows::range(0..rids.len() as Row), Vec::new());
         run(how, Portable, &mut walk, &mut rows, placement, &mut hits).unwrap();

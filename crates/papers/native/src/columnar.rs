@@ -12,14 +12,14 @@ use workahead_workloads::keys;
 use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, streams};
 use crate::oracle::Oracle;
 use crate::run::RunResult;
-use crate::size::{self, Footprint};
+use crate::size::{self, Footprint, Probes};
 
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shape {
     rows: usize,
     probe_rows: usize,
-    clustered: bool,
+    probes: Probes,
     pages: Pages,
     seed: u64,
 }
@@ -37,7 +37,7 @@ impl Shape {
         Ok(Self {
             rows,
             probe_rows: size::probe_rows(config, rows)?,
-            clustered: size::clustered(config)?,
+            probes: size::probes(config)?,
             pages: size::pages(config)?,
             seed: config.seed(),
         })
@@ -45,7 +45,7 @@ impl Shape {
 
     /// Rows of the probe table: in order, it is the stream itself.
     fn records(&self) -> usize {
-        if self.clustered { self.probe_rows } else { self.rows }
+        if self.probes.are_clustered() { self.probe_rows } else { self.rows }
     }
 
     /// Peak memory: the tables, their sources, the oracle's answers.
@@ -62,7 +62,8 @@ impl Shape {
                 .map_err(EngineError::failed)
         };
         let (build_keys, probe_keys) = (draw(self.rows, 0)?, draw(self.records(), 1)?);
-        let stream = streams::rids(self.records(), self.probe_rows, self.clustered, self.seed);
+        let stream =
+            streams::rids(self.records(), self.probe_rows, self.probes.are_clustered(), self.seed);
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
         Ok(Box::new(PreparedOperator::of(Tables {
             shape: *self,
@@ -100,7 +101,7 @@ impl Data for Tables {
         let table = |keys: &[u32]| Table::of_keys(keys, pages).map_err(EngineError::failed);
         let chains =
             Chains::build(self.build_keys.iter().copied(), pages).map_err(EngineError::failed)?;
-        let rids = if self.shape.clustered { &[] } else { &self.stream[..] };
+        let rids = if self.shape.probes.are_clustered() { &[] } else { &self.stream[..] };
         let rids = PageBuffer::copied(rids, pages).map_err(EngineError::failed)?;
         Ok(Sides { build: table(&self.build_keys)?, probe: table(&self.probe_keys)?, chains, rids })
     }
@@ -125,7 +126,7 @@ impl Data for Tables {
             Touch::random(cells, hits),
             Touch::random(column, 3.0 * hits),
         ];
-        if !self.shape.clustered {
+        if !self.shape.probes.are_clustered() {
             // The key of every probe, the integers of those that match.
             touches.push(Touch::random(sides.probe.bytes() / 3, 1.0 + 2.0 * hits.min(1.0)));
         }
@@ -143,14 +144,15 @@ impl Data for Tables {
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
-        match self.shape.clustered {
+        match self.shape.probes.are_clustered() {
             true => task.run(Portable, outputs, |thread| {
                 let Sides { build, probe, chains, .. } = copy(thread);
                 ColumnarJoin::new(chains, build.columns(), probe.columns(), Clustered)
             }),
             false => task.run(Portable, outputs, |thread| {
                 let Sides { build, probe, chains, rids } = copy(thread);
-                ColumnarJoin::new(chains, build.columns(), probe.columns(), Unclustered(rids))
+                let stream = Unclustered { rids, row_stage: self.shape.probes.have_a_stage() };
+                ColumnarJoin::new(chains, build.columns(), probe.columns(), stream)
             }),
         }
     }

@@ -16,14 +16,14 @@ use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, s
 use crate::oracle::Oracle;
 use crate::record_bytes::RecordBytes;
 use crate::run::RunResult;
-use crate::size::{self, Footprint};
+use crate::size::{self, Footprint, Probes};
 
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shape {
     rows: usize,
     probe_rows: usize,
-    clustered: bool,
+    probes: Probes,
     pages: Pages,
     skew: f64,
     record_bytes: RecordBytes,
@@ -44,7 +44,7 @@ impl Shape {
         Ok(Self {
             rows,
             probe_rows: size::probe_rows(config, rows)?,
-            clustered: size::clustered(config)?,
+            probes: size::probes(config)?,
             pages: size::pages(config)?,
             skew: config.real("skew", 0.0, 0.0..=4.0)?,
             record_bytes,
@@ -54,7 +54,7 @@ impl Shape {
 
     /// Rows of the probe table: in order, it is the stream itself.
     fn records(&self) -> usize {
-        if self.clustered { self.probe_rows } else { self.rows }
+        if self.probes.are_clustered() { self.probe_rows } else { self.rows }
     }
 
     /// Peak memory: the tables, their sources, the oracle's answers, and `results` whole results
@@ -72,7 +72,8 @@ impl Shape {
         let build_keys =
             keys::uniform(self.rows, self.rows as u64, self.seed).map_err(EngineError::failed)?;
         let probe_keys = self.probe_keys()?;
-        let stream = streams::rids(self.records(), self.probe_rows, self.clustered, self.seed);
+        let stream =
+            streams::rids(self.records(), self.probe_rows, self.probes.are_clustered(), self.seed);
         let oracle = Oracle::equi_join(probe_keys.iter().copied(), build_keys.iter().copied());
         let keys = Keys { shape: *self, stream, build_keys, probe_keys, oracle };
         Ok(match self.record_bytes {
@@ -118,6 +119,7 @@ struct Sides<P: Payload> {
     build: PageBuffer<Record<P>>,
     probe: PageBuffer<Record<P>>,
     rids: PageBuffer<u32>,
+    row_stage: bool,
     chains: Chains,
 }
 
@@ -127,7 +129,8 @@ impl<P: Payload> Sides<P> {
     }
 
     fn unclustered(&self) -> HashJoin<'_, Unclustered<'_, P>> {
-        let probes = Unclustered { records: &self.probe, rids: &self.rids };
+        let (records, rids) = (&self.probe, &self.rids);
+        let probes = Unclustered { records, rids, row_stage: self.row_stage };
         HashJoin::new(&self.chains, &self.build, probes)
     }
 }
@@ -154,11 +157,12 @@ impl<P: Payload> Data for Tables<P> {
         let pages = keys.shape.pages;
         let chains =
             Chains::build(keys.build_keys.iter().copied(), pages).map_err(EngineError::failed)?;
-        let rids = if keys.shape.clustered { &[] } else { &keys.stream[..] };
+        let rids = if keys.shape.probes.are_clustered() { &[] } else { &keys.stream[..] };
         Ok(Sides {
             build: records(&keys.build_keys, pages)?,
             probe: records(&keys.probe_keys, pages)?,
             rids: PageBuffer::copied(rids, pages).map_err(EngineError::failed)?,
+            row_stage: keys.shape.probes.have_a_stage(),
             chains,
         })
     }
@@ -183,7 +187,7 @@ impl<P: Payload> Data for Tables<P> {
             Touch::random(cells, hits),
             Touch::random(sides.build.bytes(), hits * lines),
         ];
-        if !self.0.shape.clustered {
+        if !self.0.shape.probes.are_clustered() {
             touches.push(Touch::random(sides.probe.bytes(), lines));
         }
         touches
@@ -201,7 +205,7 @@ impl<P: Payload> Data for Tables<P> {
     ) -> Result<RunResult, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
         let isa = Portable;
-        match (task.execution.results, self.0.shape.clustered) {
+        match (task.execution.results, self.0.shape.probes.are_clustered()) {
             (Results::Batches, true) => task.run(isa, outputs, |thread| copy(thread).clustered()),
             (Results::Batches, false) => {
                 task.run(isa, outputs, |thread| copy(thread).unclustered())

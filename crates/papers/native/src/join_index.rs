@@ -50,7 +50,7 @@ impl Shape {
             pairs: size::probe_rows(config, rows / 2)?,
             outer,
             null_percent: nulls as u8,
-            order: if size::clustered(config)? { Order::Left } else { Order::Random },
+            order: if size::probes(config)?.are_clustered() { Order::Left } else { Order::Random },
             record_bytes,
             pages: size::pages(config)?,
             seed: config.seed(),

@@ -85,9 +85,35 @@ pub(crate) fn probe_rows(
     config.number("probe_rows", rows.max(PROBES_MIN), 1..=ROWS_MAX)
 }
 
-/// Reads `probes`: clustered or unclustered.
-pub(crate) fn clustered(config: &CellConfiguration<'_>) -> Result<bool, EngineError> {
-    config.choice("probes", false, &[("clustered", true), ("unclustered", false)])
+/// In which order rows probe, and how they are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probes {
+    /// In memory order.
+    Clustered,
+    /// In random order, each read where its probe begins (Zhou et al. 2005, §5).
+    Unclustered,
+    /// The same, each announced before it is read, in a stage of its own.
+    Announced,
+}
+
+impl Probes {
+    pub(crate) fn are_clustered(self) -> bool {
+        self == Probes::Clustered
+    }
+
+    pub(crate) fn have_a_stage(self) -> bool {
+        self == Probes::Announced
+    }
+}
+
+/// Reads `probes`: clustered, unclustered or announced.
+pub(crate) fn probes(config: &CellConfiguration<'_>) -> Result<Probes, EngineError> {
+    let words = [
+        ("clustered", Probes::Clustered),
+        ("unclustered", Probes::Unclustered),
+        ("announced", Probes::Announced),
+    ];
+    config.choice("probes", Probes::Unclustered, &words)
 }
 
 /// Reads `pages`: huge or small.

@@ -18,7 +18,7 @@ use workahead_workloads::keys;
 use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch, streams};
 use crate::oracle;
 use crate::run::RunResult;
-use crate::size::{self, Footprint};
+use crate::size::{self, Footprint, Probes};
 
 /// Most keys distinguishable as whole numbers in 32-bit floating point.
 pub(crate) const KEYS_MAX: usize = 1 << f32::MANTISSA_DIGITS;
@@ -31,7 +31,7 @@ const KEY_BYTES: usize = 64 + 13;
 pub(crate) struct Shape {
     rows: usize,
     probe_rows: usize,
-    clustered: bool,
+    probes: Probes,
     pages: Pages,
     tree: TreeKind,
     seed: u64,
@@ -124,7 +124,7 @@ impl Shape {
         Ok(Self {
             rows,
             probe_rows,
-            clustered: size::clustered(config)?,
+            probes: size::probes(config)?,
             pages: size::pages(config)?,
             tree: TreeKind::read(config)?,
             seed: config.seed(),
@@ -132,8 +132,9 @@ impl Shape {
     }
 
     pub(crate) fn bytes(&self, copies: usize) -> u64 {
-        let stream = if self.clustered { self.probe_rows * 8 } else { self.probe_rows * 4 };
-        let outer = if self.clustered { 0 } else { self.rows * 64 };
+        let stream =
+            if self.probes.are_clustered() { self.probe_rows * 8 } else { self.probe_rows * 4 };
+        let outer = if self.probes.are_clustered() { 0 } else { self.rows * 64 };
         // Leaves of 128 bytes hold ten pairs, of 64 bytes five; plus the levels above.
         let tree = self.rows * 15;
         let shared = self.rows * 16 + self.probe_rows * 4;
@@ -146,7 +147,8 @@ impl Shape {
         let seed = self.seed.wrapping_add(1);
         let outer_keys =
             keys::uniform(self.rows, self.rows as u64, seed).map_err(EngineError::failed)?;
-        let stream = streams::rids(self.rows, self.probe_rows, self.clustered, self.seed);
+        let stream =
+            streams::rids(self.rows, self.probe_rows, self.probes.are_clustered(), self.seed);
         let columns = Columns { shape: *self, rid_of, outer_keys, stream };
         Ok(match self.tree {
             TreeKind::B64 => Index::<Tree<Node64>>::operator(columns),
@@ -185,6 +187,7 @@ struct Sides<T> {
     /// Unclustered probes.
     records: PageBuffer<Keyed>,
     rids: PageBuffer<u32>,
+    row_stage: bool,
 }
 
 impl<T> Sides<T> {
@@ -193,7 +196,7 @@ impl<T> Sides<T> {
     }
 
     fn unclustered(&self) -> Unclustered<'_> {
-        Unclustered { rids: &self.rids, records: &self.records }
+        Unclustered { rids: &self.rids, records: &self.records, row_stage: self.row_stage }
     }
 }
 
@@ -325,19 +328,22 @@ impl<T: Indexed> Data for Index<T> {
             (1..).map(|key: u32| key as f32).zip(rid_of.iter().copied()).collect();
         let tree = T::load(&indexed, pages)?;
         let key = |rid: u32| outer_keys[rid as usize] as f32;
-        let (rids, clustered) =
-            if shape.clustered { (&[][..], &stream[..]) } else { (&stream[..], &[][..]) };
+        let (rids, clustered) = if shape.probes.are_clustered() {
+            (&[][..], &stream[..])
+        } else {
+            (&stream[..], &[][..])
+        };
         let mut pairs = PageBuffer::zeroed(clustered.len(), pages).map_err(EngineError::failed)?;
         for (pair, &rid) in pairs.iter_mut().zip(clustered) {
             *pair = (key(rid), rid);
         }
-        let dereferenced = if shape.clustered { 0 } else { outer_keys.len() };
+        let dereferenced = if shape.probes.are_clustered() { 0 } else { outer_keys.len() };
         let mut records = PageBuffer::zeroed(dereferenced, pages).map_err(EngineError::failed)?;
         for (record, rid) in records.iter_mut().zip(0..) {
             *record = Keyed { key: key(rid), payload: [rid; 15] };
         }
         let rids = PageBuffer::copied(rids, pages).map_err(EngineError::failed)?;
-        Ok(Sides { tree, pairs, records, rids })
+        Ok(Sides { tree, pairs, records, rids, row_stage: shape.probes.have_a_stage() })
     }
 
     fn probes(&self) -> usize {
@@ -361,7 +367,7 @@ impl<T: Indexed> Data for Index<T> {
 
     fn touches(&self, sides: &Sides<T>, _: f64) -> Vec<Touch> {
         let mut touches = sides.tree.touches();
-        if !self.columns.shape.clustered {
+        if !self.columns.shape.probes.are_clustered() {
             touches.push(Touch::random(sides.records.bytes(), 1.0));
         }
         touches
@@ -377,6 +383,6 @@ impl<T: Indexed> Data for Index<T> {
         outputs: &mut [PageBuffer<[u32; 2]>],
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
-        T::join(copies, self.columns.shape.clustered, outputs, &task)
+        T::join(copies, self.columns.shape.probes.are_clustered(), outputs, &task)
     }
 }

@@ -128,7 +128,7 @@ mod tests {
             let _: Unclustered<'_> = walk.outer;
             conformance::hits(&expected, |hit: (u32, u32)| hit)(walk, found)
         };
-        let outer = Unclustered { rids: &rids, records: &records };
+        let outer = Unclustered { rids: &rids, records: &records, row_stage: true };
         conformance::check(|| index.nested_loop(outer), rows(), hits).unwrap();
         conformance::check(|| index.nested_loop(outer).stepwise(), rows(), hits).unwrap();
         let hits = conformance::hits(&expected, |hit: (u32, u32)| hit);

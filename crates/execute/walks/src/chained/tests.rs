@@ -37,7 +37,7 @@ impl<P: Payload> Tables<P> {
 
     /// What a drive over `rows` touches, by the names of the paper.
     fn trace(&self, width: usize, rows: Rows) -> Vec<Spot> {
-        let probes = Unclustered { records: &self.probe, rids: &self.rids };
+        let probes = Unclustered { records: &self.probe, rids: &self.rids, row_stage: true };
         let mut walk = HashJoin::new(&self.chains, &self.build, probes);
         let mut memory = Traced::thread(0);
         let (mut rows, mut hits) = (rows, Vec::new());

@@ -135,16 +135,22 @@ impl Stream for Clustered {
 
 /// Row ids in any order, each dereferenced: what columns pay for random access.
 #[derive(Debug, Clone, Copy)]
-pub struct Unclustered<'a>(pub &'a [u32]);
+pub struct Unclustered<'a> {
+    /// Positions in the table, in the order in which they probe.
+    pub rids: &'a [u32],
+    /// Whether a row's key is announced before it is read, as a stage of its own. Zhou et al.
+    /// (2005, §5) have none: their main thread reads it when it starts a probe.
+    pub row_stage: bool,
+}
 
 impl Stream for Unclustered<'_> {
     #[inline(always)]
     fn input(&self, row: Row, keys: &[u32]) -> Option<Place> {
-        Some(Place::of(&keys[self.0[row as usize] as usize]))
+        self.row_stage.then(|| Place::of(&keys[self.rids[row as usize] as usize]))
     }
     #[inline(always)]
     fn rid<M: Memory>(&self, row: Row, memory: &mut M) -> u32 {
-        *memory.read_hot(&self.0[row as usize])
+        *memory.read_hot(&self.rids[row as usize])
     }
     #[inline(always)]
     fn key<M: Memory>(&self, row: Row, keys: &[u32], memory: &mut M) -> u32 {

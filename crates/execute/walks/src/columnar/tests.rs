@@ -87,7 +87,8 @@ proptest! {
         let walk = ColumnarJoin::new(&chains, build, probe, Clustered);
         check(walk, in_order.len(), &two_loops(build, probe, &in_order));
         let rids = random.permutation(probe_rows);
-        let walk = ColumnarJoin::new(&chains, build, probe, Unclustered(&rids));
+        let stream = Unclustered { rids: &rids, row_stage: true };
+        let walk = ColumnarJoin::new(&chains, build, probe, stream);
         check(walk, rids.len(), &two_loops(build, probe, &rids));
     }
 }

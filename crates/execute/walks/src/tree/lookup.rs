@@ -60,6 +60,9 @@ pub struct Unclustered<'a> {
     pub rids: &'a [u32],
     /// What the RIDs name.
     pub records: &'a [Keyed],
+    /// Whether a row's record is announced before it is read, as a stage of its own. Zhou et al.
+    /// (2005, §5) have none: their main thread reads it when it starts a probe.
+    pub row_stage: bool,
 }
 
 impl Outer for Unclustered<'_> {
@@ -68,7 +71,7 @@ impl Outer for Unclustered<'_> {
     }
     #[inline(always)]
     fn input(&self, row: Row) -> Option<Place> {
-        Some(Place::of(&self.records[self.rids[row as usize] as usize]))
+        self.row_stage.then(|| Place::of(&self.records[self.rids[row as usize] as usize]))
     }
     #[inline(always)]
     fn probe<M: Memory>(&self, row: Row, memory: &mut M) -> (f32, u32) {

@@ -64,8 +64,9 @@ fn check_walks<N: Node, S: Search>(
         records[rid as usize].key = key;
     }
     let rids: Vec<u32> = outer.iter().map(|pair| pair.1).collect();
-    let unclustered = Lookup::new(tree, Unclustered { rids: &rids, records: &records }, search)
-        .upper_levels_within(4096);
+    let unclustered =
+        Lookup::new(tree, Unclustered { rids: &rids, records: &records, row_stage: true }, search)
+            .upper_levels_within(4096);
     let rows = Rows::range(0..outer.len() as Row);
     under_every_schedule(
         || clustered,

@@ -34,7 +34,7 @@ fn laws_of_the_chained_join<P: Payload>(case: &Case) {
     let value = |(_, build): (&Record<P>, &Record<P>)| build.row;
     let clustered = || HashJoin::new(&chains, &build, Clustered(&probe));
     check(clustered, probe.len(), hits(&case.pairs(true), value));
-    let probes = Unclustered { records: &probe, rids: &case.rids };
+    let probes = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
     let unclustered = || HashJoin::new(&chains, &build, probes);
     check(unclustered, probe.len(), hits(&case.pairs(false), value));
 }
@@ -62,7 +62,7 @@ fn joins_of_records_of_every_size_keep_the_laws() {
 fn joined_under<P: Payload>(case: &Case, techniques: &[String], room: usize) {
     let (build, probe) = (records::<P>(&case.build), records::<P>(&case.probe));
     let chains = Chains::build(case.build.iter().copied(), Pages::Small).unwrap();
-    let probes = Unclustered { records: &probe, rids: &case.rids };
+    let probes = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
     let walk = HashJoin::new(&chains, &build, probes);
     let value = |(_, build): (&Record<P>, &Record<P>)| build.row;
     let mut trial = Trial { techniques, room, expected: case.pairs(false), value };
@@ -105,7 +105,7 @@ fn a_reference_for_every_line<P: Payload>(case: &Case) {
         let (first, bytes) = ((&raw const *record).addr(), P::RECORD_BYTES.min(64));
         (0..P::RECORD_LINES).map(|line| (first + line * 64, bytes)).collect()
     };
-    let probes = Unclustered { records: &probe, rids: &case.rids };
+    let probes = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
     let mut walk = HashJoin::new(&chains, &build, probes);
     let mut rows_of_hits = 0;
     for row in 0..case.rids.len() as Row {

@@ -77,7 +77,7 @@ fn lookups(case: &Case, techniques: &[String], room: usize) {
     trial.hold(Portable, &Lookup::new(&narrow, tree::Clustered(&stream), Binary), rows);
     let expected = equal_as_floats(case, false);
     let mut trial = Trial { techniques, room, expected, value };
-    let outer = tree::Unclustered { rids: &case.rids, records: &records };
+    let outer = tree::Unclustered { rids: &case.rids, records: &records, row_stage: true };
     for_every_isa!(isa => {
         let walk = Lookup::new(&tree, outer, Vector(isa)).upper_levels_within(4096);
         trial.hold(isa, &walk, rows);
@@ -142,7 +142,7 @@ proptest! {
         let mut trial =
             Trial { techniques, room, expected: case.pairs(true), value: build_row };
         trial.hold(Portable, &walk, probe.len());
-        let rids = Unclustered { records: &probe, rids: &case.rids };
+        let rids = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
         let walk = HashJoin::new(&chains, &build, rids);
         let mut trial =
             Trial { techniques, room, expected: case.pairs(false), value: build_row };
@@ -186,7 +186,7 @@ proptest! {
         let walk = ColumnarJoin::new(&chains, inner, outer, columnar::Clustered);
         trial.hold(Portable, &walk, rows);
         let mut trial = Trial { techniques, room, expected: case.pairs(false), value };
-        let stream = columnar::Unclustered(&case.rids);
+        let stream = columnar::Unclustered { rids: &case.rids, row_stage: true };
         trial.hold(Portable, &ColumnarJoin::new(&chains, inner, outer, stream), rows);
     }
 }

@@ -49,7 +49,7 @@ proptest! {
         let case = draft.draw();
         let (build, probe) = (records(&case.build), records(&case.probe));
         let chains = Chains::build(case.build.iter().copied(), Pages::Small).unwrap();
-        let probes = Unclustered { records: &probe, rids: &case.rids };
+        let probes = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
         let walk = HashJoin::new(&chains, &build, probes);
         let technique: Technique = technique.parse().unwrap();
         let shares = Shares::new(split, probe.len() as Row, threads as u32);

@@ -51,7 +51,7 @@ impl Join {
     where
         S: for<'a> Sink<(&'a Record, &'a Record)>,
     {
-        let probes = Unclustered { records: &self.probe, rids: &self.rids };
+        let probes = Unclustered { records: &self.probe, rids: &self.rids, row_stage: true };
         let mut walk = HashJoin::new(&self.chains, &self.build, probes);
         technique::run_over(Technique::Sequential, &mut walk, rows, memory, sink);
     }

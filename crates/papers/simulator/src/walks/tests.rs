@@ -88,7 +88,7 @@ fn modelled_on(
     let walked = run_walks(preset, mains, CoRunners::None, &|part, recorder| {
         let WalkThread::Main(main) = part else { panic!("no direct helper in this run") };
         let mut recorder = recorder.with_technique(technique);
-        let probes = Unclustered { records: &data.probe, rids: &data.rids };
+        let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
         let mut walk = HashJoin::new(&data.chains, &data.build, probes);
         let mut rows = Rows::strided(main as u32, ROWS, mains.len() as u32);
         let mut sink = BatchSink::new(Sum::default(), recorder.clone(), BATCH);
@@ -101,7 +101,7 @@ fn modelled_on(
 }
 
 fn natively(data: &Join) -> Sum {
-    let probes = Unclustered { records: &data.probe, rids: &data.rids };
+    let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
     let mut walk = HashJoin::new(&data.chains, &data.build, probes);
     let mut sum = Sum::default();
     let memory = &mut workahead_walks::memory::Direct;
@@ -224,7 +224,7 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
         let helper = HelperKind::Direct(DirectHelperOptions { rows, pause: 40 });
         let mains = [Main { cpu: 0, helper: Some(Helper { cpu: 1, kind: helper }) }];
         let walked = run_walks(&pentium(), &mains, CoRunners::None, &|part, mut recorder| {
-            let probes = Unclustered { records: &data.probe, rids: &data.rids };
+            let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
             let mut walk = HashJoin::new(&data.chains, &data.build, probes);
             let mut rows = Rows::range(0..ROWS);
             let WalkThread::Main(_) = part else {
@@ -265,7 +265,8 @@ fn a_race_ends_with_the_first() {
                 let data = &data;
                 scope.spawn(move || {
                     let mut recorder = sender.recorder(number, Costs::on(&pentium()));
-                    let probes = Unclustered { records: &data.probe, rids: &data.rids };
+                    let probes =
+                        Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
                     let mut walk = HashJoin::new(&data.chains, &data.build, probes);
                     // The second has twice the rows.
                     let mut rows = Rows::range(0..ROWS / 2 * (number as u32 + 1));
