@@ -45,6 +45,10 @@ const LEAVES: &[(&str, &str)] = &[
         "defines the promise that a helper's loads rest on",
     ),
     (
+        "crates/execute/walks/src/work_ahead/states.rs",
+        "states lie in the slots that are shared, beside the pointers",
+    ),
+    (
         "crates/execute/walks/src/work_ahead/throttle.rs",
         "instructions that have no function in the library",
     ),

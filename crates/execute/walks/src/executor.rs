@@ -21,8 +21,8 @@ use workahead_machine::{Error, Machine, pin};
 use crate::isa::Portable;
 use crate::walk::{Row, Rows, Sink};
 use crate::work_ahead::{
-    Deduplicate, Direction, Guard, Helper, Options, Placement, Preloadable, Skip, Throttle, Wait,
-    run,
+    Deduplicate, Direction, Guard, Helper, Options, Placement, Preloadable, Skip, States, Throttle,
+    Wait, run,
 };
 
 /// Rows from whose time it follows how many make a part of a race.
@@ -192,7 +192,7 @@ fn options() -> Options {
     let wait = Wait::Throttle(Throttle::best());
     let helper = Helper { direction: Direction::Backward, wait, skip: Skip::Nothing };
     let (guard, deduplicate) = (Guard::None, Deduplicate::Nothing);
-    Options { size: 128, guard, deduplicate, helper: Some(helper) }
+    Options { size: 128, guard, states: States::Apart, deduplicate, helper: Some(helper) }
 }
 
 /// Whether rows are run faster with a helper; `None` where there are too few of them to tell.

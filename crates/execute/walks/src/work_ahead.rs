@@ -22,14 +22,15 @@
 //!   skips lines it has just loaded, sleeping instead of pausing; and one the paper does not have,
 //!   skipping duplicates in `post`.
 //!
-//! The state `s` is the main thread's alone, so it lives in an array of its own: only the pointers
-//! are shared, which keeps the lines that both threads touch few.
+//! The state `s` is the main thread's alone, and so may also live in an array of its own: then only
+//! pointers are shared, and the lines that both threads touch are few.
 
 mod direct;
 mod helper;
 mod run;
 mod set;
 mod slots;
+mod states;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod throttle;
@@ -41,6 +42,6 @@ pub use direct::{ROWS_A_CHECK, run_direct};
 pub use helper::{Direction, Helper, HelperReport, RECENT_LINES, Skip, Wait};
 pub use run::{HelperRun, Options, Placement, Preloadable, post_over, run};
 pub use set::{Deduplicate, POSTED_LINES, Stage, Turn, TurnEnd, WorkAheadSet, drive};
-pub use slots::{ENTRIES_MAX, Guard, Slots, dummy};
+pub use slots::{ENTRIES_MAX, Guard, Slots, States, dummy};
 pub use throttle::Throttle;
 pub use touch::touch;

@@ -14,10 +14,11 @@ fn what_is_written_is_read_back() {
         "coroutine:width=48",
         "direct-helper:size=256",
         "direct-helper:size=256,throttle=serialize",
-        "work-ahead:size=64,guard=none,direction=forward,dedupe=none,wait=umwait",
-        "work-ahead:size=128,guard=none,helper=off",
-        "work-ahead:size=64,guard=mutex,direction=forward,dedupe=helper,wait=none",
-        "work-ahead:size=64,guard=none,direction=backward,dedupe=post,wait=spin,pauses=9",
+        "work-ahead:size=64,guard=none,states=together,direction=forward,dedupe=none,wait=umwait",
+        "work-ahead:size=128,guard=none,states=together,helper=off",
+        "work-ahead:size=64,guard=mutex,states=apart,direction=forward,dedupe=helper,wait=none",
+        "work-ahead:size=64,guard=none,states=together,direction=backward,dedupe=post,wait=spin,\
+         pauses=9",
     ] {
         let technique: Technique = text.parse().unwrap();
         assert_eq!(technique.to_string(), text);
@@ -29,7 +30,8 @@ fn usual_values_are_the_papers() {
     let usual: Technique = "work-ahead".parse().unwrap();
     assert_eq!(
         usual.to_string(),
-        "work-ahead:size=128,guard=none,direction=backward,dedupe=none,wait=spin,pauses=1"
+        "work-ahead:size=128,guard=none,states=together,direction=backward,dedupe=none,wait=spin,\
+         pauses=1"
     );
 }
 

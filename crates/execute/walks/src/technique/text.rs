@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Near, Technique};
 use crate::schedule::WIDTH_MAX;
 use crate::work_ahead::{
-    Deduplicate, Direction, ENTRIES_MAX, Guard, Helper, Options, Skip, Throttle, Wait,
+    Deduplicate, Direction, ENTRIES_MAX, Guard, Helper, Options, Skip, States, Throttle, Wait,
 };
 
 /// Every technique's name.
@@ -120,13 +120,14 @@ const NONE_L1: [(&str, Near); 2] = [("none", Near::None), ("l1", Near::L1)];
 const DIRECTIONS: [(&str, Direction); 2] =
     [("forward", Direction::Forward), ("backward", Direction::Backward)];
 const GUARDS: [(&str, Guard); 2] = [("none", Guard::None), ("mutex", Guard::Mutex)];
+const STATES: [(&str, States); 2] = [("together", States::Together), ("apart", States::Apart)];
 const DEDUPLICATE: [(&str, (Deduplicate, Skip)); 3] = [
     ("none", (Deduplicate::Nothing, Skip::Nothing)),
     ("post", (Deduplicate::InPost, Skip::Nothing)),
     ("helper", (Deduplicate::Nothing, Skip::RecentLines)),
 ];
 const HELPERS: [(&str, bool); 2] = [("on", true), ("off", false)];
-const WORK_AHEAD_KEYS: &str = "size, direction, wait, pauses, guard, dedupe, helper";
+const WORK_AHEAD_KEYS: &str = "size, direction, wait, pauses, guard, states, dedupe, helper";
 
 fn work_ahead(given: &mut Given<'_>) -> Result<Technique, TechniqueError> {
     let size = given.number("size", SIZE, ENTRIES_MAX)?;
@@ -141,11 +142,12 @@ fn work_ahead(given: &mut Given<'_>) -> Result<Technique, TechniqueError> {
     waits.extend(Throttle::ALL.map(|(name, throttle)| (name, Wait::Throttle(throttle))));
     let wait = given.choice("wait", Wait::Spin { pauses }, &waits)?;
     let guard = given.choice("guard", Guard::None, &GUARDS)?;
+    let states = given.choice("states", States::Together, &STATES)?;
     let (deduplicate, skip) = given.choice("dedupe", DEDUPLICATE[0].1, &DEDUPLICATE)?;
     let on = given.choice("helper", true, &HELPERS)?;
     given.nothing_left(WORK_AHEAD_KEYS)?;
     let helper = on.then_some(Helper { direction, wait, skip });
-    Ok(Technique::WorkAhead(Options { size, guard, deduplicate, helper }))
+    Ok(Technique::WorkAhead(Options { size, guard, states, deduplicate, helper }))
 }
 
 /// Each throttle, and the best that this CPU has.
@@ -228,8 +230,9 @@ impl fmt::Display for Technique {
                 write!(out, "direct-helper:size={size},throttle={}", throttle.name())
             }
             Technique::WorkAhead(options) => {
-                let Options { size, guard, deduplicate, helper } = options;
+                let Options { size, guard, states, deduplicate, helper } = options;
                 write!(out, "work-ahead:size={size},guard={}", name_of(&GUARDS, guard))?;
+                write!(out, ",states={}", name_of(&STATES, states))?;
                 let Some(Helper { direction, wait, skip }) = helper else {
                     return write!(out, ",helper=off");
                 };

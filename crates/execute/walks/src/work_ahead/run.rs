@@ -5,8 +5,8 @@ use workahead_machine::cpus::CpuSet;
 use workahead_machine::{Error, pin};
 
 use super::helper::{Helper, HelperReport};
-use super::set::{Deduplicate, WorkAheadSet, drive};
-use super::slots::{Guard, Slots};
+use super::set::{Deduplicate, Stage, WorkAheadSet, drive};
+use super::slots::{Guard, Slots, States};
 use super::touch::touch;
 use crate::isa::Isa;
 use crate::memory::{Direct, Memory};
@@ -39,10 +39,22 @@ pub struct Options {
     pub size: usize,
     /// Locked slots or not.
     pub guard: Guard,
+    /// Where the states lie.
+    pub states: States,
     /// Duplicates left out by `post` or not.
     pub deduplicate: Deduplicate,
     /// The helper's orders; `None` runs the staged operator alone, posting for nobody.
     pub helper: Option<Helper>,
+}
+
+impl Options {
+    /// The slots of a set for a walk.
+    fn slots<W: Walk>(&self) -> Slots<W::Asks> {
+        match self.states {
+            States::Together => Slots::of_pairs::<Stage<W::Cursor>>(self.size, self.guard),
+            States::Apart => Slots::of_size(self.size, self.guard),
+        }
+    }
 }
 
 /// Where the helper runs.
@@ -109,7 +121,7 @@ pub fn post_over<W: Walk, M: Memory, S: Sink<W::Hit>>(
     memory: &mut M,
     sink: &mut S,
 ) {
-    let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
+    let slots = options.slots::<W>();
     let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     drive(walk, rows, set, memory, sink);
 }
@@ -122,7 +134,7 @@ pub(super) fn run_loading<W: Walk, S: Sink<W::Hit>>(
     sink: &mut S,
     load: impl FnMut(usize) + Send,
 ) -> Result<Option<HelperRun>, Error> {
-    let slots = Slots::<W::Asks>::of_size(options.size, options.guard);
+    let slots = options.slots::<W>();
     let set = WorkAheadSet::new(&slots, options.size, options.deduplicate);
     let Some(helper) = options.helper else {
         isa.run(

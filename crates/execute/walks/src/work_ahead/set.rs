@@ -1,6 +1,7 @@
 //! The main thread's half of the set: `post`, admission, and the drive that uses them.
 
 use super::slots::{Shared, Slot, Slots};
+use super::states::StateRing;
 use crate::memory::Memory;
 use crate::place::{LINE_BYTES, Place, References};
 use crate::walk::{Row, Rows, Sink, Walk};
@@ -30,9 +31,12 @@ pub const POSTED_LINES: usize = 256;
 /// slots    0  1  2  3  0  1  2  3  0  1  …     a turn posts the state at hand here
 /// states   0  1  2  3  4  0  1  2  3  4  …     … and the next state is what the slot held
 /// ```
+///
+/// Where states lie together with their pointers both are rings of `E + 1`: the pointers of the
+/// state at hand stay where they are until they are posted again, and the helper has loaded them.
 pub struct WorkAheadSet<'s, A, S> {
     /// What each slot holds, and the state at hand.
-    states: Box<[Option<S>]>,
+    states: StateRing<'s, S>,
     /// Valid pointers posted with each state, where that is not one for all.
     pointers: Box<[u8]>,
     hand: usize,
@@ -51,13 +55,16 @@ struct Counts {
 
 impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
     /// An empty set over `slots` that admits new work below `threshold` valid pointers.
+    ///
+    /// # Panics
+    /// If the slots have places for states, and these are not of type `S` or another set's.
     #[must_use]
     pub fn new(slots: &'s Slots<A>, threshold: usize, deduplicate: Deduplicate) -> Self {
         const { assert!(A::MOST <= u8::MAX as usize) };
-        let states = slots.entries() + 1;
+        let states = StateRing::of(slots);
         Self {
-            states: (0..states).map(|_| None).collect(),
-            pointers: vec![0; if Counts::one_each::<A>() { 0 } else { states }].into(),
+            pointers: vec![0; if Counts::one_each::<A>() { 0 } else { states.count }].into(),
+            states,
             hand: 0,
             next: 0,
             counts: Counts { held: 0, threshold },
@@ -69,11 +76,11 @@ impl<'s, A: References, S> WorkAheadSet<'s, A, S> {
     /// from its slot: the paper's `post(p, s)` is the end of one turn and the start of the next.
     #[inline(always)]
     pub fn take_turns(&mut self, mut turn: impl FnMut(Turn<'_, '_, A, S>) -> TurnEnd) {
-        let (slots, states) = (self.states.len() - 1, self.states.len());
+        let (slots, states) = (self.posting.shared.len(), self.states.count);
         loop {
             // As many turns as neither ring begins again in: the loop has no wrap and no bounds.
             let run = (slots - self.next).min(states - self.hand);
-            let hands = self.states[self.hand..][..run].iter_mut();
+            let hands = self.states.from(self.hand, run);
             let targets = self.posting.shared.slots(self.next, run);
             for (at, (state, slot)) in hands.zip(targets).enumerate() {
                 let mut one = 1;

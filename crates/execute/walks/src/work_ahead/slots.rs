@@ -34,6 +34,16 @@ pub enum Guard {
     Mutex,
 }
 
+/// Where the states lie that the pointers of a set belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum States {
+    /// Each behind its pointers, in the slot, as the paper has it: "a collection of pairs (p, s)"
+    /// (§4).
+    Together,
+    /// In an array of the main thread's own: fewer lines are touched by both threads.
+    Apart,
+}
+
 /// A line of its own, so that the dummy shares nothing with what the main thread touches.
 #[repr(C, align(128))]
 struct DummyLine([u8; 128]);
@@ -43,9 +53,22 @@ static DUMMY: DummyLine = DummyLine([0; 128]);
 /// Pointers in a line of the array. (Two lines: the second is often fetched with the first.)
 const LINE_POINTERS: usize = 128 / size_of::<usize>();
 
-/// The shared array of a walk that asks for `A` a step: slots of `A::MOST` pointers each.
+/// Slots of a set of `size` pointers.
+fn entries_of<A: References>(size: usize) -> usize {
+    let entries = (size / A::LEAST).max(1);
+    assert!(entries <= ENTRIES_MAX, "{entries} entries: at most {ENTRIES_MAX}");
+    entries
+}
+
+const fn words_of<T>() -> usize {
+    size_of::<T>().div_ceil(size_of::<usize>())
+}
+
+/// The shared array of a walk that asks for `A` a step: slots of `A::MOST` pointers each, and of a
+/// state if states lie together with them.
 ///
-/// Everything in it is atomic and written by the main thread only. It keeps to its own lines: the
+/// Pointers are atomic, and everything is written by the main thread only, which alone reads the
+/// states. It keeps to its own lines: the
 /// helper looks at it all the time, and a neighbour that the main thread writes would travel back
 /// and forth with every look.
 #[repr(align(128))]
@@ -54,9 +77,13 @@ pub struct Slots<A> {
     pointers: Box<[AtomicUsize]>,
     first: usize,
     entries: usize,
+    /// Words from a slot to the next.
+    stride: usize,
     /// One a slot under [`Guard::Mutex`], none otherwise.
     locks: Box<[Mutex<()>]>,
     finished: AtomicBool,
+    /// Whether a set has the places of the states.
+    lent: AtomicBool,
     asks: PhantomData<fn(A)>,
 }
 
@@ -68,20 +95,38 @@ impl<A: References> Slots<A> {
     /// Above [`ENTRIES_MAX`] entries.
     #[must_use]
     pub fn of_size(size: usize, guard: Guard) -> Self {
-        let entries = (size / A::LEAST).max(1);
-        assert!(entries <= ENTRIES_MAX, "{entries} entries: at most {ENTRIES_MAX}");
+        Self::with(entries_of::<A>(size), A::MOST, guard)
+    }
+
+    /// The same with states of type `S` in the slots: one slot more, for the state at hand, which
+    /// has its place there too. States that want more than a pointer's alignment lie apart.
+    ///
+    /// # Panics
+    /// As [`of_size`](Self::of_size).
+    #[must_use]
+    pub fn of_pairs<S>(size: usize, guard: Guard) -> Self {
+        // The model checker's atomics are no words of memory.
+        if cfg!(loom) || align_of::<Option<S>>() > align_of::<usize>() {
+            return Self::of_size(size, guard);
+        }
+        Self::with(entries_of::<A>(size) + 1, A::MOST + words_of::<Option<S>>(), guard)
+    }
+
+    fn with(entries: usize, stride: usize, guard: Guard) -> Self {
         let locks = match guard {
             Guard::None => 0,
             Guard::Mutex => entries,
         };
-        let needed = entries * A::MOST + 2 * LINE_POINTERS;
+        let needed = entries * stride + 2 * LINE_POINTERS;
         let pointers: Box<[_]> = (0..needed).map(|_| AtomicUsize::new(dummy())).collect();
         Self {
             first: pointers.as_ptr().align_offset(128).min(LINE_POINTERS),
             pointers,
             entries,
+            stride,
             locks: (0..locks).map(|_| Mutex::new(())).collect(),
             finished: AtomicBool::new(false),
+            lent: AtomicBool::new(false),
             asks: PhantomData,
         }
     }
@@ -95,8 +140,29 @@ impl<A: References> Slots<A> {
     /// The slots themselves, for a loop to keep at hand.
     #[must_use]
     pub(super) fn shared(&self) -> Shared<'_, A> {
-        let pointers = &self.pointers[self.first..][..self.entries * A::MOST];
-        Shared { pointers, locks: &self.locks, asks: PhantomData }
+        let pointers = &self.pointers[self.first..][..self.entries * self.stride];
+        Shared { pointers, stride: self.stride, locks: &self.locks, asks: PhantomData }
+    }
+
+    /// The first slot's state, and the words from one to the next, if states lie in the slots: they
+    /// are the caller's from then on.
+    ///
+    /// # Panics
+    /// If they are of another size, or another caller's.
+    #[cfg(not(loom))]
+    pub(super) fn states<S>(&self) -> Option<(*mut Option<S>, usize)> {
+        let words = self.stride - A::MOST;
+        if words == 0 {
+            return None;
+        }
+        assert_eq!(words, words_of::<Option<S>>(), "slots of another state");
+        assert!(!self.lent.swap(true, Ordering::Relaxed), "slots of another set");
+        Some((self.pointers[self.first + A::MOST].as_ptr().cast(), self.stride))
+    }
+
+    #[cfg(loom)]
+    pub(super) fn states<S>(&self) -> Option<(*mut Option<S>, usize)> {
+        None
     }
 
     /// Main thread: tells the helper to stop.
@@ -116,11 +182,17 @@ impl<A: References> Slots<A> {
 /// [`Slots`], borrowed: the addresses that would otherwise be read again after every store.
 pub(super) struct Shared<'s, A> {
     pointers: &'s [AtomicUsize],
+    stride: usize,
     locks: &'s [Mutex<()>],
     asks: PhantomData<fn(A)>,
 }
 
 impl<'s, A: References> Shared<'s, A> {
+    /// Number of slots.
+    pub(super) fn len(&self) -> usize {
+        self.pointers.len() / self.stride
+    }
+
     /// Whether slots have locks.
     pub(super) fn has_locks(&self) -> bool {
         !self.locks.is_empty()
@@ -133,18 +205,19 @@ impl<'s, A: References> Shared<'s, A> {
         first: usize,
         count: usize,
     ) -> impl Iterator<Item = Slot<'s>> + use<'s, A> {
-        self.pointers[first * A::MOST..][..count * A::MOST].chunks_exact(A::MOST).map(Slot)
+        let words = &self.pointers[first * self.stride..][..count * self.stride];
+        words.chunks_exact(self.stride).map(|words| Slot(&words[..A::MOST]))
     }
 
     /// Helper: the `k`-th pointer of a slot.
     #[inline(always)]
     pub(super) fn pointer(&self, entry: usize, k: usize) -> usize {
-        self.pointers[entry * A::MOST + k].load(Ordering::Relaxed)
+        self.pointers[entry * self.stride + k].load(Ordering::Relaxed)
     }
 
     /// Where a slot lies, to be watched.
     pub(super) fn address(&self, entry: usize) -> *const u8 {
-        (&raw const self.pointers[entry * A::MOST]).cast()
+        (&raw const self.pointers[entry * self.stride]).cast()
     }
 
     /// Holds the slot's lock, if it has one. A poisoned lock is still a lock: a dead helper must

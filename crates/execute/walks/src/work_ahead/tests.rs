@@ -161,12 +161,13 @@ fn run_beside(technique: &str, kind: Kind) -> (Option<HelperRun>, u32) {
     (served, fault.calls.load(Ordering::Relaxed))
 }
 
-const UNLOCKED: [&str; 8] = [
+const UNLOCKED: [&str; 9] = [
     "work-ahead:size=32,wait=throttle",
     "work-ahead:size=32,direction=forward,wait=serialize",
     "work-ahead:size=128",
     "work-ahead:size=1,direction=forward",
     "work-ahead:size=7,wait=none",
+    "work-ahead:size=7,states=apart",
     "work-ahead:size=64,wait=sleep,dedupe=helper",
     "work-ahead:size=1024,direction=forward,wait=none,dedupe=post",
     "direct-helper",

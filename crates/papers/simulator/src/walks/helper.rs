@@ -22,12 +22,17 @@ pub(super) struct SetLayout {
     pub(super) entries: u32,
     /// Pointers of an entry.
     pub(super) most: u8,
+    /// Bytes from an entry to the next.
+    pub(super) stride: u16,
 }
 
 impl SetLayout {
     /// Address of a pointer, counted through all entries.
     pub(super) fn address(&self, slot: u32) -> u64 {
-        self.base + u64::from(slot) * u64::from(Slots::BYTES)
+        let (entry, k) = (slot / u32::from(self.most), slot % u32::from(self.most));
+        self.base
+            + u64::from(entry) * u64::from(self.stride)
+            + u64::from(k) * u64::from(Slots::BYTES)
     }
 }
 

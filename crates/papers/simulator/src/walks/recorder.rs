@@ -8,7 +8,7 @@ use workahead_walks::memory::{Branch, Memory};
 use workahead_walks::place::{Intent, LINE_BYTES, Place, References};
 use workahead_walks::technique::{Near, Technique};
 use workahead_walks::walk::{Row, Sink};
-use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES};
+use workahead_walks::work_ahead::{Deduplicate, POSTED_LINES, States};
 
 use super::helper::{SetLayout, Slots};
 use crate::op::{Dependence, Op};
@@ -67,8 +67,9 @@ const REPEAT_UOPS: u32 = 4;
 const CODE: u64 = 0x40_0000;
 const BETWEEN_BRANCHES: u64 = 45;
 
-/// Bytes of state per row of the set (S4.7).
-const STATE_BYTES: u64 = 32;
+/// Bytes of state per row, on a machine of 32 bits: a hashed key, a phase, and a position in a list
+/// (Zhou et al. 2005, §5.2).
+const STATE_BYTES: u64 = 12;
 
 /// The memory of a main thread. Its clones record for the same thread.
 #[derive(Debug, Clone)]
@@ -81,6 +82,8 @@ struct Recording {
     hints: bool,
     /// References of a work-ahead set.
     set_size: usize,
+    /// Where its states lie.
+    states: States,
     /// Recently posted lines, where repeated ones are skipped.
     posted: Vec<u64>,
     events: Vec<Event>,
@@ -96,6 +99,7 @@ impl Recorder {
             costs,
             hints: false,
             set_size: 0,
+            states: States::Apart,
             posted: Vec::new(),
             events: Vec::with_capacity(CHUNK),
             sender,
@@ -112,6 +116,7 @@ impl Recorder {
         recording.hints = technique.near() != Near::None;
         if let Technique::WorkAhead(options) = technique {
             recording.set_size = options.size;
+            recording.states = options.states;
             if options.deduplicate == Deduplicate::InPost {
                 recording.posted = vec![0; POSTED_LINES];
             }
@@ -198,17 +203,25 @@ impl Recording {
     }
 
     fn posts<A: References, B: References>(&mut self, entry: usize, asks: Option<&B>) {
-        let entries = (self.set_size / A::LEAST).max(1);
+        let states = (self.set_size / A::LEAST).max(1) as u64 + 1;
+        let pointers = A::MOST as u64 * u64::from(Slots::BYTES);
+        // The current state is one more than there are slots, unless it has one.
+        let (entries, stride) = match self.states {
+            States::Together => (states, pointers + STATE_BYTES),
+            States::Apart => (states - 1, pointers),
+        };
         let layout = SetLayout {
             base: own(self.thread, 0),
             dummy: own(self.thread, 1),
             history: own(self.thread, 3),
             entries: entries as u32,
             most: A::MOST as u8,
+            stride: stride as u16,
         };
-        // The current state is one more than there are slots.
-        let states = own(self.thread, 2);
-        let state = states + self.posts % (entries as u64 + 1) * STATE_BYTES;
+        let state = match self.states {
+            States::Together => layout.base + entry as u64 * stride + pointers,
+            States::Apart => own(self.thread, 2) + self.posts % states * STATE_BYTES,
+        };
         self.posts += 1;
         self.op(Op::Load { address: state, bytes: STATE_BYTES as u16, after: Dependence::None });
         self.copy(self.costs.turn - 1, state, STATE_BYTES as u16);

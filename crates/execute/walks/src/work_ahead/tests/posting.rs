@@ -46,12 +46,20 @@ fn places(turn: usize) -> [Place; MOST] {
     [0, 1, 2, 3].map(|k| Place::of(&LINES[(turn * MOST + k) % LINES.len()]))
 }
 
-/// Plays moves on the set.
+/// Plays moves on sets of either kind, which show the same.
 fn play(entries: usize, threshold: usize, moves: &[Move]) -> Vec<Seen> {
-    let slots = Slots::<Asks>::of_size(LEAST * entries, Guard::None);
-    assert_eq!(slots.entries(), entries);
-    let shared = slots.shared();
-    let mut set = WorkAheadSet::new(&slots, threshold, Deduplicate::Nothing);
+    let apart = Slots::<Asks>::of_size(LEAST * entries, Guard::None);
+    assert_eq!(apart.entries(), entries);
+    let pairs = Slots::<Asks>::of_pairs::<usize>(LEAST * entries, Guard::None);
+    assert_eq!(pairs.entries(), entries + 1);
+    let seen = play_on(&apart, threshold, moves);
+    assert_eq!(play_on(&pairs, threshold, moves), seen);
+    seen
+}
+
+fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<Seen> {
+    let (entries, shared) = (slots.entries(), slots.shared());
+    let mut set = WorkAheadSet::new(slots, threshold, Deduplicate::Nothing);
     let mut seen = Vec::new();
     let mut moves = moves.iter().enumerate();
     set.take_turns(|mut turn| {
@@ -183,6 +191,34 @@ proptest! {
         let most = seen.iter().filter_map(|seen| seen.admission).map(|(valid, _)| valid).max();
         prop_assert!(most.unwrap() < threshold + pointers);
     }
+}
+
+/// States that lie in the slots are dropped with the set, once each, and belong to one set.
+#[test]
+fn states_in_the_slots_belong_to_one_set() {
+    use std::rc::Rc;
+    let slots = Slots::<Place>::of_pairs::<Rc<()>>(3, Guard::None);
+    let counted = Rc::new(());
+    let mut set = WorkAheadSet::new(&slots, usize::MAX, Deduplicate::Nothing);
+    let mut posts = 0;
+    set.take_turns(|mut turn| {
+        posts += 1;
+        if posts > 9 {
+            return TurnEnd::Nothing;
+        }
+        turn.finish();
+        turn.post(Rc::clone(&counted), Place::of(&LINES[posts]))
+    });
+    assert_eq!(Rc::strong_count(&counted), 1 + 4, "three in slots, one at hand");
+    let panics = |slots: &Slots<Place>| {
+        let set = || drop(WorkAheadSet::<_, Rc<()>>::new(slots, 1, Deduplicate::Nothing));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(set)).is_err()
+    };
+    assert!(panics(&slots), "two sets on the same states");
+    drop(set);
+    assert_eq!(Rc::strong_count(&counted), 1);
+    assert!(panics(&slots), "nor one after the other");
+    assert!(panics(&Slots::of_pairs::<[u64; 7]>(3, Guard::None)), "of another size");
 }
 
 /// A walk behind row ids over records of four lines, which looks at the slots when it starts.
