@@ -157,7 +157,9 @@ impl<A: References> Slots<A> {
         }
         assert_eq!(words, words_of::<Option<S>>(), "slots of another state");
         assert!(!self.lent.swap(true, Ordering::Relaxed), "slots of another set");
-        Some((self.pointers[self.first + A::MOST].as_ptr().cast(), self.stride))
+        // From the whole array, which it is the way to.
+        let places = self.pointers[self.first + A::MOST..].as_ptr();
+        Some((places.cast_mut().cast(), self.stride))
     }
 
     #[cfg(loom)]
