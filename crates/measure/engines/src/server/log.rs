@@ -16,7 +16,14 @@ const REASONS: [&str; 4] = ["[ERROR]", "ERROR:", "FATAL:", "PANIC:"];
 const TAIL_BYTES: u64 = 16 << 10;
 
 /// How servers report a full disk (errno 28, ENOSPC).
-const FULL: [&str; 4] = ["No space left on device", "errno: 28", "Errcode: 28", "error number 28"];
+const FULL: [&str; 5] = [
+    "No space left on device",
+    // Of PostgreSQL, where a part of a page still went to the disk.
+    "Check free disk space",
+    "errno: 28",
+    "Errcode: 28",
+    "error number 28",
+];
 
 /// A log, and where in it the present run of the server begins.
 #[derive(Debug)]
