@@ -106,10 +106,13 @@ impl<W: Walk> Watch<W> for Requests<W::Hit> {
         let input = walk.input(row).map(|place| (place.address().addr(), place.bytes()));
         let mut granted = Granted { asked: Vec::new(), own: Vec::new() };
         granted.own.extend(input.map(|(first, bytes)| (first, first + bytes)));
+        let mut may_read_the_row = input.is_none();
         let mut traced = Traced::thread(0);
         let (cursor, asks) = walk.start(row, &mut traced);
         for access in accesses(traced) {
-            if access.kind == Kind::HotRead {
+            let is_the_row = access.kind != Kind::Write && may_read_the_row;
+            if access.kind == Kind::HotRead || (is_the_row && !granted.covers(&access)) {
+                may_read_the_row &= access.kind == Kind::HotRead;
                 granted.own.push((access.address, access.address + access.bytes as usize));
             } else if !granted.covers(&access) {
                 return Err(not_granted(row, &access, "when it starts, beyond its input"));

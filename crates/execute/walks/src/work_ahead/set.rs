@@ -33,7 +33,7 @@ pub const POSTED_LINES: usize = 256;
 /// ```
 ///
 /// Where states lie together with their pointers both are rings of `E + 1`: the pointers of the
-/// state at hand stay where they are until they are posted again, and the helper has loaded them.
+/// state at hand stay where they are until the next post, and the helper may load them once more.
 pub struct WorkAheadSet<'s, A, S> {
     /// What each slot holds, and the state at hand.
     states: StateRing<'s, S>,

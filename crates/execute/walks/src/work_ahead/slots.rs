@@ -34,7 +34,7 @@ pub enum Guard {
     Mutex,
 }
 
-/// Where the states lie that the pointers of a set belong to.
+/// Where a set's states lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum States {
     /// Each behind its pointers, in the slot, as the paper has it: "a collection of pairs (p, s)"
@@ -67,10 +67,11 @@ const fn words_of<T>() -> usize {
 /// The shared array of a walk that asks for `A` a step: slots of `A::MOST` pointers each, and of a
 /// state if states lie together with them.
 ///
-/// Pointers are atomic, and everything is written by the main thread only, which alone reads the
-/// states. It keeps to its own lines: the
-/// helper looks at it all the time, and a neighbour that the main thread writes would travel back
-/// and forth with every look.
+/// Pointers are atomic. Everything is written by the main thread only, and states are read by it
+/// only.
+///
+/// It keeps to its own lines: the helper looks at it all the time, and a neighbour that the main
+/// thread writes would travel back and forth with every look.
 #[repr(align(128))]
 pub struct Slots<A> {
     /// The slots from `first` on, and unused pointers before and after.
@@ -117,7 +118,7 @@ impl<A: References> Slots<A> {
             Guard::None => 0,
             Guard::Mutex => entries,
         };
-        let needed = entries * stride + 2 * LINE_POINTERS;
+        let needed = entries.checked_mul(stride).expect("slots fit memory") + 2 * LINE_POINTERS;
         let pointers: Box<[_]> = (0..needed).map(|_| AtomicUsize::new(dummy())).collect();
         Self {
             first: pointers.as_ptr().align_offset(128).min(LINE_POINTERS),
@@ -155,9 +156,10 @@ impl<A: References> Slots<A> {
         if words == 0 {
             return None;
         }
-        assert_eq!(words, words_of::<Option<S>>(), "slots of another state");
+        let fits = align_of::<Option<S>>() <= align_of::<usize>();
+        assert!(fits && words == words_of::<Option<S>>(), "slots of another state");
         assert!(!self.lent.swap(true, Ordering::Relaxed), "slots of another set");
-        // From the whole array, which it is the way to.
+        // With the provenance of the whole array: every slot is reached from it.
         let places = self.pointers[self.first + A::MOST..].as_ptr();
         Some((places.cast_mut().cast(), self.stride))
     }

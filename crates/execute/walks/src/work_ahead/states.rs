@@ -17,20 +17,17 @@ pub(super) struct StateRing<'s, S> {
 
 impl<'s, S> StateRing<'s, S> {
     pub(super) fn of<A: References>(slots: &'s Slots<A>) -> Self {
-        let (mut own, slots, count) = match slots.states::<S>() {
-            Some((first, words)) => (Vec::new(), Some((first, words)), slots.entries()),
-            None => ((0..=slots.entries()).map(|_| None).collect(), None, slots.entries() + 1),
+        let entries = slots.entries();
+        let Some((first, words)) = slots.states::<S>() else {
+            let mut own: Vec<_> = (0..=entries).map(|_| None).collect();
+            let (first, stride, count) = (own.as_mut_ptr(), size_of::<Option<S>>(), own.len());
+            return Self { own, first, stride, count, slots: PhantomData };
         };
-        let (first, stride) = match slots {
-            Some((first, words)) => (first, words * size_of::<usize>()),
-            None => (own.as_mut_ptr(), size_of::<Option<S>>()),
-        };
-        let ring = Self { own, first, stride, count, slots: PhantomData };
-        if ring.own.is_empty() {
-            for at in 0..count {
-                // SAFETY: the words of a slot behind its pointers, which nobody else accesses.
-                unsafe { ring.at(at).write(None) };
-            }
+        let stride = words * size_of::<usize>();
+        let ring = Self { own: Vec::new(), first, stride, count: entries, slots: PhantomData };
+        for at in 0..ring.count {
+            // SAFETY: the words of a slot behind its pointers, which nobody else accesses.
+            unsafe { ring.at(at).write(None) };
         }
         ring
     }
@@ -52,8 +49,8 @@ impl<'s, S> StateRing<'s, S> {
     ) -> impl Iterator<Item = &'r mut Option<S>> {
         assert!(from + count <= self.count);
         let (first, stride) = (self.at(from), self.stride);
-        // SAFETY: each is there, and another one; the set is borrowed for as long as they are, and
-        // a helper that has the slots reads the words of pointers only.
+        // SAFETY: they lie in the ring and are distinct; the set is borrowed for as long as they
+        // are, and a helper that has the slots reads the words of pointers only.
         (0..count).map(move |at| unsafe { &mut *first.byte_add(at * stride) })
     }
 }

@@ -47,9 +47,12 @@ fn the_chained_join_keeps_the_laws() {
     let rows = probe.len();
     let clustered = || HashJoin::new(&chains, &build, Clustered(&probe));
     check(clustered, rows, hits(&case.pairs(true), |(_, build): (&Record, &Record)| build.row));
-    let probes = Unclustered { records: &probe, rids: &case.rids, row_stage: true };
-    let unclustered = || HashJoin::new(&chains, &build, probes);
-    check(unclustered, rows, hits(&case.pairs(false), |(_, build): (&Record, &Record)| build.row));
+    for row_stage in [false, true] {
+        let probes = Unclustered { records: &probe, rids: &case.rids, row_stage };
+        let unclustered = || HashJoin::new(&chains, &build, probes);
+        let hits = hits(&case.pairs(false), |(_, build): (&Record, &Record)| build.row);
+        check(unclustered, rows, hits);
+    }
 }
 
 #[test]
@@ -71,12 +74,14 @@ fn the_tree_keeps_the_laws() {
     check(clustered, stream.len(), hits(&expected(true), |hit: (u32, u32)| hit.1));
     let records: Vec<Keyed> =
         case.probe.iter().map(|probe| Keyed { key: *probe as f32, payload: [0; 15] }).collect();
-    let outer = tree::Unclustered { rids: &case.rids, records: &records, row_stage: true };
     let wide = Tree::<Node128>::bulk_load(&pairs, Fill::PAPER, Pages::Small).unwrap();
     assert!(wide.height() > 1);
-    let unclustered =
-        || Lookup::new(&wide, outer, Vector(Portable)).upper_levels_within(wide.bytes());
-    check(unclustered, stream.len(), hits(&expected(false), |hit: (u32, u32)| hit.1));
+    for row_stage in [false, true] {
+        let outer = tree::Unclustered { rids: &case.rids, records: &records, row_stage };
+        let unclustered =
+            || Lookup::new(&wide, outer, Vector(Portable)).upper_levels_within(wide.bytes());
+        check(unclustered, stream.len(), hits(&expected(false), |hit: (u32, u32)| hit.1));
+    }
 }
 
 pub(crate) fn wide(keys: &[u32]) -> Vec<u64> {
@@ -197,7 +202,9 @@ fn the_columnar_join_keeps_the_laws() {
     let walk = || ColumnarJoin::new(&chains, build.columns(), probe.columns(), columnar::Clustered);
     let rows = case.probe.len();
     check(walk, rows, hits(&case.pairs(true), |hit: columnar::Match| hit.build_row));
-    let stream = columnar::Unclustered { rids: &case.rids, row_stage: true };
-    let walk = || ColumnarJoin::new(&chains, build.columns(), probe.columns(), stream);
-    check(walk, rows, hits(&case.pairs(false), |hit: columnar::Match| hit.build_row));
+    for row_stage in [false, true] {
+        let stream = columnar::Unclustered { rids: &case.rids, row_stage };
+        let walk = || ColumnarJoin::new(&chains, build.columns(), probe.columns(), stream);
+        check(walk, rows, hits(&case.pairs(false), |hit: columnar::Match| hit.build_row));
+    }
 }

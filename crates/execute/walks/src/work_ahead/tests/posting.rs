@@ -219,6 +219,10 @@ fn states_in_the_slots_belong_to_one_set() {
     assert_eq!(Rc::strong_count(&counted), 1);
     assert!(panics(&slots), "nor one after the other");
     assert!(panics(&Slots::of_pairs::<[u64; 7]>(3, Guard::None)), "of another size");
+    let three = Slots::<Place>::of_pairs::<[u64; 3]>(3, Guard::None);
+    let aligned = || drop(WorkAheadSet::<_, u128>::new(&three, 1, Deduplicate::Nothing));
+    let aligned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(aligned));
+    assert!(aligned.is_err(), "of another alignment");
 }
 
 /// A walk behind row ids over records of four lines, which looks at the slots when it starts.
