@@ -15,7 +15,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::order_entry::{Kind, Mix, Options, nopm, warehouses_for};
+use workahead_workloads::order_entry::{Kind, Options, Pauses, nopm, warehouses_for};
 
 use super::configuration::Configuration;
 use super::work::Work;
@@ -105,7 +105,7 @@ impl DatabaseEngine {
             let driven = self.try_out(&trial, stop)?;
             let orders = driven.kinds.get(Kind::NewOrder.position()).map_or(0, |kind| kind.done);
             let rate = nopm(orders, driven.wall_s);
-            match suited(rate, options.population.warehouses, options.mix, most) {
+            match suited(rate, &options, most) {
                 Some(warehouses) => options.population.warehouses = warehouses,
                 None => break,
             }
@@ -140,10 +140,13 @@ impl DatabaseEngine {
 }
 
 /// The number of warehouses that a rate asks for, if it is another one: more, at most `most`, for a
-/// rate above the bound, and fewer where they are hardly used.
-fn suited(rate: f64, warehouses: u32, mix: Mix, most: u32) -> Option<u32> {
-    let wanted = warehouses_for(rate, mix).min(most);
-    let too_many = wanted < warehouses && rate / f64::from(warehouses) < PER_WAREHOUSE_MIN;
+/// rate above the bound, and fewer where clients without pauses hardly use them. A trial is too
+/// short for people's pauses.
+fn suited(rate: f64, options: &Options, most: u32) -> Option<u32> {
+    let warehouses = options.population.warehouses;
+    let wanted = warehouses_for(rate, options.mix).min(most);
+    let hardly_used = rate > 0.0 && rate / f64::from(warehouses) < PER_WAREHOUSE_MIN;
+    let too_many = wanted < warehouses && hardly_used && options.pauses == Pauses::None;
     (wanted > warehouses || too_many).then_some(wanted)
 }
 
@@ -176,13 +179,18 @@ mod tests {
 
     #[test]
     fn warehouses_follow_a_rate_up_and_down() {
-        let of = |rate, warehouses| suited(rate, warehouses, Mix::Weights, 100);
+        let with = |rate, warehouses, pauses| {
+            suited(rate, &Options { pauses, ..Options::of(warehouses) }, 100)
+        };
+        let of = |rate, warehouses| with(rate, warehouses, Pauses::None);
         assert_eq!(of(500.0, 10), Some(39));
         assert_eq!(of(5_000.0, 10), Some(100), "no more than there is room for");
         assert_eq!(of(5_000.0, 100), None);
         assert_eq!(of(95.0, 10), None, "9.5 each is within the band");
         assert_eq!(of(50.0, 10), Some(4), "5 each is not");
         assert_eq!(of(0.0, 1), None, "one at least");
+        assert_eq!(of(0.0, 10), None, "a server that stands still says nothing");
+        assert_eq!(with(50.0, 10, Pauses::AsPeople), None, "nor does a trial with pauses");
     }
 
     #[test]
