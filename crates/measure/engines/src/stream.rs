@@ -118,16 +118,17 @@ impl Stream {
     /// # Errors
     /// [`SessionError::Gone`] when nothing answers.
     pub(crate) fn dial(place: &Place) -> Result<Stream, SessionError> {
+        let end = Instant::now() + ANSWER_LIMIT;
         let dialled = match place {
             Place::Socket(path) => UnixStream::connect(path).map(Socket::Unix),
-            Place::Host(host, port) => dial_host(host, *port).map(Socket::Tcp),
+            Place::Host(host, port) => dial_host(host, *port, end).map(Socket::Tcp),
         };
         let socket = dialled
             .map_err(|error| SessionError::Gone(format!("nothing answers at {place} ({error})")))?;
         Ok(Stream {
             socket,
             tls: None,
-            patience: Patience::of_login(),
+            patience: Patience::Until(end),
             incoming: vec![0; ROOM_BYTES],
             unread: 0..0,
         })
@@ -339,8 +340,7 @@ fn receive(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
 
 /// Dials in a thread that may be left: a name's addresses and a host's answer can't be waited for
 /// in pieces.
-fn dial_host(host: &str, port: u16) -> io::Result<TcpStream> {
-    let end = Instant::now() + ANSWER_LIMIT;
+fn dial_host(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
     if host.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
         return dial_until(host, port, end);
     }
@@ -359,15 +359,16 @@ fn dial_host(host: &str, port: u16) -> io::Result<TcpStream> {
     }
 }
 
-/// Dials all addresses of a host in turn, until one answers or the time is over.
+/// Dials all addresses of a host in turn, each for its part of the time that is left.
 fn dial_until(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
     let mut refusal = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
-        let left = end.saturating_duration_since(Instant::now());
+    let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
+    for (at, address) in (0_u32..).zip(&addresses) {
+        let left = end.saturating_duration_since(Instant::now()) / (addresses.len() as u32 - at);
         if left.is_zero() {
             break;
         }
-        match TcpStream::connect_timeout(&address, left) {
+        match TcpStream::connect_timeout(address, left) {
             Ok(stream) => {
                 // Each message waits for its answer: holding small ones back only delays them.
                 stream.set_nodelay(true)?;
