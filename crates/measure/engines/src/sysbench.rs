@@ -86,8 +86,8 @@ impl Sysbench {
     ) -> Result<Sample, EngineError> {
         let command = self.worker.as_ref().ok_or_else(|| {
             EngineError::refused(
-                "several programs are processes of their own, and nothing says what runs one: run \
-                 the study by `workahead study run`",
+                "several programs are processes of their own, and the command that runs one is \
+                 unknown: run the study by `workahead study run`",
             )
         })?;
         let mut cell = cell.clone();
@@ -125,7 +125,7 @@ const TOTAL: &str = "total_bytes";
 fn read(cell: &Cell) -> Result<(Options, usize), EngineError> {
     let config = CellConfiguration::new(cell);
     let programs = config.number(PROGRAMS, 1, 1..=PROGRAMS_MAX)?;
-    let total_bytes = config.number(TOTAL, TOTAL_BYTES, 4..=usize::MAX)?;
+    let total_bytes = config.number(TOTAL, TOTAL_BYTES, 4 * programs..=usize::MAX)?;
     let options = Options {
         flavour: config.choice("form", Flavour::V10, &FORMS)?,
         threads: config.number("threads", 1, 1..=THREADS_MAX)? as u32,

@@ -1,5 +1,5 @@
 //! Worker processes: a process that runs one cell and ends, for tools that follow one process from
-//! its first instruction to its last.
+//! its first instruction to its last, and for engines that run several at once.
 //!
 //! ```text
 //!   engine ── Request, JSON, standard input ──► COMMAND: prepare once, run n times

@@ -1,5 +1,5 @@
 //! `workahead study inside`: a worker process that runs one cell as often as requested. Studies
-//! start it below valgrind; it is hidden from the help.
+//! start it below valgrind, and beside others of its kind; it is hidden from the help.
 
 use std::io::Read;
 use std::process::ExitCode;

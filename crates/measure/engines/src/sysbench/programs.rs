@@ -1,7 +1,7 @@
 //! Several programs at once, each a process with an address space of its own.
 
 use std::io::Write;
-use std::process::{Child, Command as Start, Stdio};
+use std::process::{Child, Command as Start, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use workahead_machine::process::Guard;
 use workahead_study::engine::{Answer, EngineError, Stop};
 use workahead_study::worker_process::{Command, Reply, Request};
 
-/// How often it is looked whether the study is stopped.
+/// How often a requested stop is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// One program, until it has ended.
@@ -18,6 +18,14 @@ struct Program {
     pid: Pid,
     guard: Guard,
     has_ended: bool,
+}
+
+impl Program {
+    /// It has ended, and another process may have its number.
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.guard.dismiss();
+    }
 }
 
 impl Drop for Program {
@@ -43,36 +51,59 @@ pub(super) fn run(
     std::thread::scope(|scope| {
         let (ended, ends) = mpsc::channel();
         let mut running = Vec::new();
-        for at in 0..programs {
-            let child = started(command, &input)?;
+        let mut children: Vec<Child> = Vec::new();
+        for _ in 0..programs {
+            match started(command, &input) {
+                Ok(child) => children.push(child),
+                Err(error) => {
+                    for child in &mut children {
+                        let _ = child.kill();
+                        let _ = child.wait();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        for (at, child) in children.into_iter().enumerate() {
             let pid = Pid::from_child(&child);
             let guard = Guard::over(pid, Signal::KILL);
             running.push(Program { pid, guard, has_ended: false });
             let ended = ended.clone();
             scope.spawn(move || ended.send((at, child.wait_with_output(), Instant::now())));
         }
-        let (mut sum, mut last) = (Answer::default(), start);
-        for _ in 0..programs {
-            let (at, output, end) = loop {
-                match ends.recv_timeout(LOOK) {
-                    Ok(ended) => break ended,
-                    Err(RecvTimeoutError::Timeout) if !stop.is_requested() => {}
-                    Err(_) => return Err(EngineError::Stopped),
-                }
-            };
-            running[at].has_ended = true;
-            let output = output.map_err(EngineError::failed)?;
-            let reply = Reply::find(&String::from_utf8_lossy(&output.stdout));
-            let Some(Reply { answer: Some(answer), .. }) = reply else {
-                let says = String::from_utf8_lossy(&output.stderr);
-                let line = says.lines().last().unwrap_or("it printed nothing");
-                return Err(EngineError::failed(format!("a program gave no answer: {line}")));
-            };
-            sum.rows += answer.rows;
-            sum.checksum = sum.checksum.wrapping_add(answer.checksum);
-            last = last.max(end);
+        let mut sum = || {
+            let (mut sum, mut last) = (Answer::default(), start);
+            for _ in 0..programs {
+                let (at, output, end) = loop {
+                    match ends.recv_timeout(LOOK) {
+                        Ok(ended) => break ended,
+                        Err(RecvTimeoutError::Timeout) if !stop.is_requested() => {}
+                        Err(_) => return Err(EngineError::Stopped),
+                    }
+                };
+                running[at].end();
+                let answer = answer_of(&output.map_err(EngineError::failed)?)?;
+                sum.rows += answer.rows;
+                sum.checksum = sum.checksum.wrapping_add(answer.checksum);
+                last = last.max(end);
+            }
+            Ok((sum, (last - start).as_secs_f64()))
+        };
+        let sum = sum();
+        // Those that are left are killed, and not a process with the number of one that has ended.
+        for (at, ..) in ends.try_iter() {
+            running[at].end();
         }
-        Ok((sum, (last - start).as_secs_f64()))
+        sum
+    })
+}
+
+fn answer_of(output: &Output) -> Result<Answer, EngineError> {
+    let reply = Reply::find(&String::from_utf8_lossy(&output.stdout));
+    reply.and_then(|reply| reply.answer).ok_or_else(|| {
+        let says = String::from_utf8_lossy(&output.stderr);
+        let line = says.lines().last().unwrap_or("it printed nothing");
+        EngineError::failed(format!("a program gave no answer: {line}"))
     })
 }
 
