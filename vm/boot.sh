@@ -51,7 +51,7 @@ for program in qemu-system-x86_64 busybox cpio; do
   command -v "$program" >/dev/null || fail "no $program: run cargo xtask setup"
 done
 
-# What the guest waits for, it waits for by the host's clock: before others, where that is allowed.
+# The guest's time-outs follow the host's clock, so QEMU goes before other programs where permitted.
 renice -n -5 -p $$ >/dev/null 2>&1 || true
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

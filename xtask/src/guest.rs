@@ -33,7 +33,7 @@ pub(crate) fn scheduler(workspace: &Workspace, depth: Depth) -> Stage {
     };
     let mut timed = guest("timed");
     // As boot.sh -i 1: two nanoseconds an instruction.
-    timed.env("WORKAHEAD_GUEST_SHIFT", "1").env("WORKAHEAD_GUEST_SECONDS", "1200");
+    timed.env("WORKAHEAD_GUEST_SHIFT", "1").env("WORKAHEAD_GUEST_SECONDS", "2400");
     Stage::tests(NAME, vec![build, guest("test"), timed])
 }
 

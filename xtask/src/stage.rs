@@ -135,7 +135,9 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
         if let Some(more) = Counts::from_closing_line(&line) {
             counts.add(more);
         }
-        last = line.trim().to_owned();
+        if !line.trim().is_empty() {
+            last = line.trim().to_owned();
+        }
     }
     let status = child.wait().context("waiting for the child")?;
     let failure = ending(status, LIMIT.min(start.elapsed()));
@@ -150,6 +152,7 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
 pub(crate) fn ending(status: ExitStatus, limit: Duration) -> Option<String> {
     match status.code() {
         Some(0) => None,
+        Some(124) if limit.as_secs() < 60 => Some("exit status 124".to_owned()),
         Some(124) => Some(format!("ran longer than {} minutes", limit.as_secs() / 60)),
         Some(code) => Some(format!("exit status {code}")),
         None => Some(status.to_string()),
@@ -208,7 +211,7 @@ mod tests {
         let good = Stage::commands("good", vec![shell(&format!("echo '{line}'"))]);
         assert!(!good.failed());
         assert_eq!(good.counts.passed, 4);
-        let ended = Stage::commands("ended", vec![shell("echo 'test 7 runs'; exit 124")]);
+        let ended = Stage::commands("ended", vec![shell("echo 'test 7 runs'; echo; exit 124")]);
         assert!(ended.line().contains("its last line: test 7 runs"), "{}", ended.line());
         let bad = Stage::commands("bad", vec![shell("exit 3"), shell("echo 'never run'")]);
         assert!(bad.failed());

@@ -239,12 +239,14 @@ impl Client {
     }
 }
 
-/// Whether a connection between two processes broke: a worker that has no time for pings is taken
-/// for dead by another one, and answers the client's next request. What a worker says of it comes
-/// to the client as a text.
+/// Whether a connection between two processes broke, and not a value of a query. A worker that has
+/// no time for pings is taken for dead by another one, and answers the client's next request. What
+/// a worker says of it comes to the client as a text.
 fn is_of_a_connection(error: &SessionError) -> bool {
+    // As tonic begins them, or shows them within a status.
+    let words = ["h2 protocol error: ", "message: \"transport error\"", "message: \"h2 protocol"];
     let text = error.to_string();
-    ["h2 protocol error", "transport error"].iter().any(|words| text.contains(words))
+    !text.contains("Cast error") && words.iter().any(|words| text.contains(words))
 }
 
 /// Bytes that exchanges of a plan received from other processes.
@@ -273,4 +275,23 @@ fn distributed(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> 
         Ok(TreeNodeRecursion::Continue)
     });
     walked.ok().and(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::error::DataFusionError;
+
+    use super::*;
+
+    #[test]
+    fn a_broken_connection_is_not_a_value_that_says_so() {
+        let of = |says: &str| {
+            let error = DataFusionError::External(says.to_owned().into());
+            is_of_a_connection(&SessionError::Query(error))
+        };
+        assert!(of("h2 protocol error: error reading a body from connection: broken pipe"));
+        assert!(of("status: Unavailable, message: \"transport error\", details: []"));
+        assert!(!of("Arrow error: Cast error: Cannot cast 'h2 protocol error: x' to Int32"));
+        assert!(!of("Resources exhausted: transport"));
+    }
 }

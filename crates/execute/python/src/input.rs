@@ -29,8 +29,9 @@ pub fn reader(input: &Bound<'_, PyAny>, name: &str) -> PyResult<Box<dyn RecordBa
     Ok(Box::new(Checked(batches.into_reader().map_err(failed)?)))
 }
 
-/// Batches whose offsets, keys and texts are right: the C interface passes them on unseen, and
-/// pyarrow reads them from files as they are.
+/// Batches whose offsets, keys and texts agree with each other: the C interface passes them on
+/// unseen, and pyarrow reads them from files as they are. How long a buffer is, the interface does
+/// not say: that its last offset lies within is the producer's promise.
 struct Checked(Box<dyn RecordBatchReader + Send>);
 
 impl Iterator for Checked {

@@ -19,7 +19,7 @@ use crate::operator::{Data, Operator, Platform, PreparedOperator, Task, Touch};
 use crate::oracle;
 use crate::record_bytes::RecordBytes;
 use crate::run::RunResult;
-use crate::size::{self, Footprint};
+use crate::size::{self, Footprint, Probes};
 
 /// The data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,11 @@ impl Shape {
             pairs: size::probe_rows(config, rows / 2)?,
             outer,
             null_percent: nulls as u8,
-            order: if size::probes(config)?.are_clustered() { Order::Left } else { Order::Random },
+            // Both records of a pair are announced in any case.
+            order: match size::probes(config)? {
+                Probes::Clustered => Order::Left,
+                Probes::Unclustered | Probes::Announced => Order::Random,
+            },
             record_bytes,
             pages: size::pages(config)?,
             seed: config.seed(),

@@ -15,7 +15,7 @@
 //! | `operator` | `hash_join`, `csb_tree`, `join_index`, `columnar`, `bucket`, `heterogeneous`, `interference` |
 //! | `rows`, or `size` | rows of the table; or `in-cache`, `knee`, `out-of-cache` of this machine |
 //! | `probe_rows` | probing rows; default: as many as the table has, and a million at least |
-//! | `probes` | `unclustered` (random row ids), `clustered` (memory order) |
+//! | `probes` | `unclustered` (random row ids), `announced` (the same, each row in a stage of its own), `clustered` (memory order) |
 //! | `pages` | `huge`, `small` |
 //! | `technique` | a [`Technique`](workahead_walks::technique::Technique) |
 //! | `threads` | `1`, `independent:N`, `bi:N` (even and odd rows), `bi:N,split=morsels` |

@@ -473,7 +473,10 @@ fn entry<T: bytemuck::AnyBitPattern>(map: &MapHandle, key: u32) -> Result<T, Err
     let value = found.and_then(|bytes| bytemuck::try_pod_read_unaligned(&bytes).ok());
     value.ok_or_else(|| Error::Refused {
         what: "read a map",
-        says: format!("{} is of another program: stop what made it", map.name().to_string_lossy()),
+        says: format!(
+            "{} is of another program or version: stop what made it",
+            map.name().to_string_lossy()
+        ),
     })
 }
 

@@ -57,27 +57,27 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
     if table.row_iter().next().is_some() {
         parts.push(summary::lines(table));
     }
-    parts.extend(scattered(stream, metrics));
+    parts.extend(scattered(stream, metrics, per_cpu));
     parts.extend(nothing(&empty));
     parts.join("\n\n")
 }
 
-/// Observations that Keeton et al. (1998, §2.5) had of an event at least: 30 in the mean, and two
-/// that are left out of it.
+/// The fewest observations of an event in Keeton et al. (1998, §2.5): 30 in the mean, and two that
+/// are left out of it.
 const SLOTS_MIN: usize = 32;
 
 /// What the mark of figures that scatter means, and how long to count for steadier ones.
-fn scattered(stream: &Stream, metrics: &Metrics) -> Option<String> {
-    let noisy = metrics.values.iter().filter(|one| one.value.is_some() && one.noisy);
+fn scattered(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> Option<String> {
+    let shown = metrics.values.iter().filter(|one| per_cpu || one.cpu.is_none());
+    let noisy = shown.filter(|one| one.value.is_some() && one.noisy);
     let least = noisy.map(|one| one.slots).min()?.max(1);
-    let seconds: f64 = stream.slots.iter().map(|slot| slot.wall_s).sum();
-    let longer = match seconds * SLOTS_MIN as f64 / least as f64 {
-        enough if least < SLOTS_MIN => {
-            format!(": it is of {least} slots, and {SLOTS_MIN} take {enough:.0} s")
-        }
-        _ => String::new(),
-    };
-    Some(format!("~ scatters by more than a tenth of its mean{longer}"))
+    let mut says = "~ scatters by more than a tenth of its mean".to_owned();
+    if least < SLOTS_MIN {
+        let seconds: f64 = stream.slots.iter().map(|slot| slot.wall_s).sum();
+        let enough = seconds * SLOTS_MIN as f64 / least as f64;
+        says += &format!(": it is of {least} slots, and {SLOTS_MIN} take {enough:.0} s");
+    }
+    Some(says)
 }
 
 /// Privilege and CPU.

@@ -91,10 +91,10 @@ fn wrong_urls_are_refused_in_one_line_without_the_password() {
     for (text, says) in [
         ("localhost", "begins with postgres:// or mysql://"),
         ("oracle://ada:secret@h/s", "unknown scheme `oracle://`"),
-        ("postgres://ada:secret@h:99999/s", "the port is not a number up to 65535"),
-        ("postgres://ada:secret@h:0/s", "the port is not a number up to 65535"),
+        ("postgres://ada:secret@h:99999/s", "the port is not a number from 1 to 65535"),
+        ("postgres://ada:secret@h:0/s", "the port is not a number from 1 to 65535"),
         ("postgres://ada:secret@h", "names no database"),
-        ("postgres://ada:secret/1@h/s", "the port is not a number up to 65535: write a `/`"),
+        ("postgres://ada:secret/1@h/s", "the port is not a number from 1 to 65535: write a `/`"),
         ("postgres://ada:secret@h/s?sslmode=always", "`sslmode=always` is unknown"),
         ("mysql://ada:secret@h/s?ssl-ca=f", "verifies nothing without a mode that does"),
         ("postgres://ada:secret@h/s?colour=red", "unknown parameter `colour`"),

@@ -59,8 +59,8 @@ impl Url {
                 Ok(port) if port != 0 => Some(port),
                 // It may be a part of a password, which is not shown.
                 _ => {
-                    let says = "the port is not a number up to 65535: write a `/`, `?` or `#` in a \
-                                password as %2F, %3F or %23";
+                    let says = "the port is not a number from 1 to 65535: write a `/`, `?` or \
+                                `#` in a password as %2F, %3F or %23";
                     return Err(says.to_owned());
                 }
             },

@@ -19,7 +19,7 @@ impl Home {
         let mut command = Command::new("cp");
         command.arg("-a").arg(from.join(".")).arg(&half).env("LC_ALL", "C");
         if let Some(user) = self.user() {
-            user.alone(&mut command);
+            user.run_as(&mut command);
         }
         let copied = command.stdin(Stdio::null()).output();
         let copied = copied.map_err(|source| Error::system("start", Path::new("cp"), source))?;

@@ -137,7 +137,7 @@ impl Home {
 
     /// The file that remembers the process for the run that may have to stop it: empty, and the
     /// process writes its number to it.
-    pub(crate) fn numbers(&self) -> Result<File, Error> {
+    pub(crate) fn process_file(&self) -> Result<File, Error> {
         let path = self.pid_file();
         let open = || {
             let _ = fs::remove_file(&path);
@@ -171,7 +171,7 @@ impl Home {
     fn check_way(&self) -> Result<(), Error> {
         let Some(user) = &self.user else { return Ok(()) };
         let mut test = Command::new("test");
-        user.alone(test.arg("-x").arg(&self.directory));
+        user.run_as(test.arg("-x").arg(&self.directory));
         test.stdin(Stdio::null()).stderr(Stdio::null());
         if test.status().is_ok_and(|status| status.success()) {
             return Ok(());

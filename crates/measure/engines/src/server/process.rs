@@ -77,8 +77,7 @@ impl Process {
         let (log, child) = spawn(home, launch)?;
         let (name, fast) = (product.name, product.fast);
         let guard = Guard::over(Pid::from_child(&child), fast);
-        let process = Process { child, log, name, fast, ended: None, guard };
-        Ok(process)
+        Ok(Process { child, log, name, fast, ended: None, guard })
     }
 
     /// Waits until the probe finds it ready.
@@ -224,7 +223,7 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
         .env("LC_ALL", "C")
         .current_dir("/")
         .process_group(0)
-        .stdin(home.numbers()?)
+        .stdin(home.process_file()?)
         .stdout(output)
         .stderr(errors);
     if let Some(user) = home.user() {

@@ -29,8 +29,8 @@ impl User {
         found.map(Some).ok_or_else(|| Error::NoUser { tried: tried.join(", ") })
     }
 
-    /// Has a command run as this user, who may read what its environment says: nothing of ours.
-    pub(crate) fn alone(&self, command: &mut Command) {
+    /// Has a command run as this user, without our environment, which that user could read.
+    pub(crate) fn run_as(&self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid).current_dir("/");
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
     }

@@ -165,7 +165,7 @@ pub(crate) fn hotplug(_: Length) -> Result<()> {
     let loader = Load::start(1, &["run", BONUS])?;
     until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
     let load = Load::start(2, &["work", "2", "6000"])?;
-    load.has_threads(2)?;
+    load.wait_for_threads(2)?;
     // CPU 0, the master, can't go; its sibling can.
     let file = "/sys/devices/system/cpu/cpu1/online";
     for state in ["0", "1"] {
@@ -187,7 +187,7 @@ pub(crate) fn master_goes(_: Length) -> Result<()> {
     let loader = Load::start(1, &["run", BONUS, "roles=1,0,2,3"])?;
     until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
     let load = Load::start(2, &["work", "2", "6000"])?;
-    load.has_threads(2)?;
+    load.wait_for_threads(2)?;
     for state in ["0", "1"] {
         std::fs::write("/sys/devices/system/cpu/cpu1/online", state)?;
         std::thread::sleep(Duration::from_millis(500));

@@ -41,7 +41,7 @@ impl Load {
     /// Those that are born while a scheduler is on its way out belong to the kernel's own class,
     /// which goes before ours: on 6.18 ones that never sleep can hold up a CPU's leaving, which
     /// waits for a thread of ours.
-    pub(crate) fn has_threads(&self, each_cpu: usize) -> Result<()> {
+    pub(crate) fn wait_for_threads(&self, each_cpu: usize) -> Result<()> {
         let threads = 1 + each_cpu * pin::affinity()?.iter().count();
         let are_born = |pid: &u32| {
             let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
