@@ -42,11 +42,11 @@ impl<'s, S> StateRing<'s, S> {
 
     /// `count` states from one on.
     #[inline(always)]
-    pub(super) fn from<'r>(
-        &'r mut self,
+    pub(super) fn from(
+        &mut self,
         from: usize,
         count: usize,
-    ) -> impl Iterator<Item = &'r mut Option<S>> {
+    ) -> impl Iterator<Item = &mut Option<S>> {
         assert!(from + count <= self.count);
         let (first, stride) = (self.at(from), self.stride);
         // SAFETY: they lie in the ring and are distinct; the set is borrowed for as long as they
