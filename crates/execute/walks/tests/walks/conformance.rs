@@ -47,11 +47,11 @@ fn the_chained_join_keeps_the_laws() {
     let rows = probe.len();
     let clustered = || HashJoin::new(&chains, &build, Clustered(&probe));
     check(clustered, rows, hits(&case.pairs(true), |(_, build): (&Record, &Record)| build.row));
+    let pairs = case.pairs(false);
     for row_stage in [false, true] {
         let probes = Unclustered { records: &probe, rids: &case.rids, row_stage };
         let unclustered = || HashJoin::new(&chains, &build, probes);
-        let hits = hits(&case.pairs(false), |(_, build): (&Record, &Record)| build.row);
-        check(unclustered, rows, hits);
+        check(unclustered, rows, hits(&pairs, |(_, build): (&Record, &Record)| build.row));
     }
 }
 
