@@ -18,7 +18,8 @@ pub type Row = u32;
 /// Checked by `laws` over a watching memory, for every walk and every schedule.
 /// 1. *Only the asked-for place*: what a step reads or writes lies in a place that the previous
 ///    call asked for, in the row's own [`input`](Walk::input), or is declared hot. Where a row has
-///    no input, its start may read one value that nothing announces: the row itself.
+///    no input, its start may read one value that nothing announces, the row itself, and nothing
+///    that it then asks for.
 /// 2. *One hit a step*: a full sink is noticed once a round and overshoots by at most the width.
 /// 3. *Carry places, not facts*: another row may have written between two steps; a cursor holds
 ///    handles and re-reads what they name.

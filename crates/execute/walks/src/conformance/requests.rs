@@ -106,19 +106,25 @@ impl<W: Walk> Watch<W> for Requests<W::Hit> {
         let input = walk.input(row).map(|place| (place.address().addr(), place.bytes()));
         let mut granted = Granted { asked: Vec::new(), own: Vec::new() };
         granted.own.extend(input.map(|(first, bytes)| (first, first + bytes)));
-        let mut may_read_the_row = input.is_none();
+        let mut row_itself: Option<Access> = None;
         let mut traced = Traced::thread(0);
         let (cursor, asks) = walk.start(row, &mut traced);
         for access in accesses(traced) {
-            let is_the_row = access.kind != Kind::Write && may_read_the_row;
-            if access.kind == Kind::HotRead || (is_the_row && !granted.covers(&access)) {
-                may_read_the_row &= access.kind == Kind::HotRead;
+            let is_read = access.kind != Kind::Write && !granted.covers(&access);
+            let is_the_row = is_read && input.is_none() && row_itself.is_none();
+            if access.kind == Kind::HotRead || is_the_row {
+                row_itself = row_itself.or((access.kind != Kind::HotRead).then_some(access));
                 granted.own.push((access.address, access.address + access.bytes as usize));
             } else if !granted.covers(&access) {
                 return Err(not_granted(row, &access, "when it starts, beyond its input"));
             }
         }
         granted.asked = places(row, &asks)?;
+        if let Some(read) =
+            row_itself.filter(|read| granted.asked_up_to(read.address) > read.address)
+        {
+            return Err(not_granted(row, &read, "when it starts, beyond its input"));
+        }
         self.rows.insert(row, granted);
         Ok(cursor)
     }
