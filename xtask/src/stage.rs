@@ -152,7 +152,7 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
 pub(crate) fn ending(status: ExitStatus, limit: Duration) -> Option<String> {
     match status.code() {
         Some(0) => None,
-        Some(124) if limit.as_secs() < 60 => Some("exit status 124".to_owned()),
+        Some(124) if limit.as_secs() < 60 => Some(format!("ran longer than {} s", limit.as_secs())),
         Some(124) => Some(format!("ran longer than {} minutes", limit.as_secs() / 60)),
         Some(code) => Some(format!("exit status {code}")),
         None => Some(status.to_string()),
