@@ -5,9 +5,11 @@ mod process;
 
 use std::fs;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use process::{Place, processes, server_directory, signal, text, tiny_study, wait_until};
+use process::{
+    Place, processes, server_directory, signal, text, tiny_study, wait_closely, wait_until,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -53,10 +55,7 @@ fn survived_kills(engine: &str) -> bool {
         }
         let mut child = start(&place, &data, if kills == 0 { &RUN[..] } else { &RESUME });
         // It may be further than that by the time it dies: its samples take some milliseconds.
-        let started = Instant::now();
-        while samples(&place).len() <= kept && started.elapsed() < Duration::from_secs(60) {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        wait_closely("a sample", Duration::from_millis(2), || samples(&place).len() > kept);
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;

@@ -140,12 +140,17 @@ pub(crate) fn processes(of: &Path) -> Vec<u32> {
 }
 
 /// Waits until `ready`, at most a minute.
-pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, ready: impl FnMut() -> bool) {
+    // Servers that are looked at more often aren't idle.
+    wait_closely(what, Duration::from_millis(50), ready);
+}
+
+/// The same for what does not last long.
+pub(crate) fn wait_closely(what: &str, interval: Duration, mut ready: impl FnMut() -> bool) {
     let start = Instant::now();
     while !ready() {
         assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
-        // Servers that are looked at more often aren't idle.
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(interval);
     }
 }
 
