@@ -119,7 +119,7 @@ impl Case {
 }
 
 /// Joins of every type: some by several probers, some in the order of the probe side, with and
-/// without a filter, null-aware. Each has a hot key. And little more memory than they need.
+/// without a filter, null-aware. Each has a hot key. And hardly more memory than they need.
 static CASES: LazyLock<Vec<(Case, usize)>> = LazyLock::new(|| {
     let limited = |case: Case| {
         let least = case.least_bytes();

@@ -110,14 +110,16 @@ impl<W: Walk> Watch<W> for Requests<W::Hit> {
         let mut traced = Traced::thread(0);
         let (cursor, asks) = walk.start(row, &mut traced);
         for access in accesses(traced) {
-            let is_read = access.kind != Kind::Write && !granted.covers(&access);
-            let is_the_row = is_read && input.is_none() && row_itself.is_none();
-            if access.kind == Kind::HotRead || is_the_row {
-                row_itself = row_itself.or((access.kind != Kind::HotRead).then_some(access));
-                granted.own.push((access.address, access.address + access.bytes as usize));
-            } else if !granted.covers(&access) {
-                return Err(not_granted(row, &access, "when it starts, beyond its input"));
+            if access.kind != Kind::HotRead {
+                if granted.covers(&access) {
+                    continue;
+                }
+                if access.kind == Kind::Write || input.is_some() || row_itself.is_some() {
+                    return Err(not_granted(row, &access, "when it starts, beyond its input"));
+                }
+                row_itself = Some(access);
             }
+            granted.own.push((access.address, access.address + access.bytes as usize));
         }
         granted.asked = places(row, &asks)?;
         if let Some(read) =
