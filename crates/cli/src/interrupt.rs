@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::settings;
 
@@ -41,4 +42,25 @@ pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     .context("can't listen for Ctrl-C")?;
     workahead_engines::wait_until(is_requested);
     Ok(&STOP_REQUESTED)
+}
+
+/// Signals that wait for somebody who listens, until this is dropped.
+#[must_use]
+pub(crate) struct Held(SigSet);
+
+/// Lets signals to this thread wait, where a command can't listen yet: listening takes a thread.
+/// Nothing long may happen meanwhile.
+pub(crate) fn hold() -> anyhow::Result<Held> {
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    let before = SigSet::thread_get_mask();
+    before
+        .and_then(|before| signals.thread_block().map(|()| Held(before)))
+        .context("can't let signals wait")
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // It is a mask that this thread had.
+        let _ = self.0.thread_set_mask();
+    }
 }

@@ -177,6 +177,8 @@ pub(crate) fn begin(
         let stop = Stop::from(interrupt::listen()?);
         return Ok((begin()?, stop));
     }
+    // The run's files name it from here on: an interruption has to find who tells how it continues.
+    let held = interrupt::hold()?;
     let session = begin()?;
     // A run that something is left of may have written another since it was looked at.
     known(&session.spec, data)?;
@@ -204,7 +206,9 @@ pub(crate) fn begin(
     };
     session.plan.cells.iter().for_each(|cell| places.add(cell));
     confinement::confine(&places)?;
-    Ok((session, Stop::from(interrupt::listen()?)))
+    let stop = Stop::from(interrupt::listen()?);
+    drop(held);
+    Ok((session, stop))
 }
 
 /// Where a run has its temporary files: what spills doesn't go to memory, as `/tmp` may be.
