@@ -3,6 +3,7 @@
 use workahead_counters::evidence::Evidence;
 use workahead_machine::limits::Limits;
 use workahead_machine::limits::siblings::Seen;
+use workahead_machine::topology::Core;
 use workahead_machine::{EvidenceTier, Machine};
 
 use crate::collection::CollectionOptions;
@@ -30,6 +31,7 @@ pub fn of(
         tier_reason,
         siblings: has_siblings(machine, None),
         counters,
+        cores: cores(machine),
         description: serde_json::to_value(machine).expect("a machine has only text keys"),
     }
 }
@@ -44,6 +46,16 @@ fn of_machine(machine: &Machine, collection: &CollectionOptions) -> (bool, Evide
         }
         (true, _) => (false, machine.counters.tier, machine.counters.reason.clone()),
         (false, Evidence { tier, reason }) => (tier < EvidenceTier::C, tier, reason),
+    }
+}
+
+/// Cores of the CPUs that it may use; each CPU counts where the system tells of no cores.
+pub(crate) fn cores(machine: &Machine) -> usize {
+    let cpus = machine.allowed_cpus();
+    let is_usable = |core: &&Core| !core.cpus.intersection(cpus).is_empty();
+    match machine.cores.is_empty() {
+        true => cpus.len(),
+        false => machine.cores.iter().filter(is_usable).count(),
     }
 }
 

@@ -68,6 +68,9 @@ pub struct Host {
     pub siblings: bool,
     /// Whether this run reads hardware counters.
     pub counters: bool,
+    /// Cores of the CPUs that it may use, which numbers per core follow.
+    #[serde(default)]
+    pub cores: usize,
     /// Everything, as `workahead machine --json` prints it.
     pub description: Value,
 }
@@ -111,6 +114,7 @@ impl Record {
             Some(scale) => Spec::parse_scaled(&self.study, &self.text, scale)?,
             None => Spec::parse(&self.study, &self.text)?,
         };
+        let spec = spec.on_cores(self.host.cores);
         match self.repetitions {
             Some(repetitions) => spec.repeated(repetitions),
             None => Ok(spec),

@@ -42,6 +42,8 @@ pub struct Setup<E> {
 
 /// A run plan that its engine has accepted; nothing is written yet.
 pub struct CheckedPlan {
+    /// The study, on as many cores as there are here.
+    pub spec: Spec,
     /// The cells; those that can't be run here are skipped.
     pub plan: RunPlan,
     /// The needs of each cell, in the run plan's order.
@@ -50,6 +52,7 @@ pub struct CheckedPlan {
     pub fingerprint: String,
     engine: Box<dyn Engine>,
     context: EngineContext,
+    machine: Machine,
 }
 
 /// A run whose directory and record are in place.
@@ -86,11 +89,14 @@ impl CheckedPlan {
     /// # Errors
     /// When the engine can't be opened, or refuses a cell.
     pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedPlan, E> {
-        let plan = RunPlan::new(spec);
+        let machine = Machine::here();
+        let spec = spec.clone().on_cores(host::cores(&machine));
+        let plan = RunPlan::new(&spec);
         let (engine, context) = setup.opened(&plan)?;
         let needs = needs::of(&plan, engine.as_ref())?;
         let fingerprint = fingerprint::of(&plan, engine.as_ref());
-        Ok(CheckedPlan { plan: plan.skipping(&needs), needs, fingerprint, engine, context })
+        let plan = plan.skipping(&needs);
+        Ok(CheckedPlan { spec, plan, needs, fingerprint, engine, context, machine })
     }
 }
 
@@ -107,9 +113,8 @@ impl<E: From<StudyError>> Session<E> {
         setup: Setup<E>,
         claim: impl FnOnce(&Spec) -> Result<PathBuf, StudyError>,
     ) -> Result<Session<E>, E> {
-        let CheckedPlan { plan, needs, fingerprint, engine, context } =
+        let CheckedPlan { spec, plan, needs, fingerprint, engine, context, machine } =
             CheckedPlan::new(&spec, &setup)?;
-        let machine = Machine::here();
         let models = plan.models(&machine.caches).map_err(StudyError::from)?;
         needs::fit(&spec, &needs, host::available_bytes(&machine))?;
         let dir = claim(&spec)?;

@@ -14,6 +14,7 @@ use crate::paper::{Claim, Requirement};
 use crate::setting::{Setting, Settings};
 
 mod checks;
+mod per_core;
 
 /// The longest study of this repository has 20 KB; parsed, a text takes 130 times its bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;

@@ -86,6 +86,7 @@ fn host() -> Host {
             .to_owned(),
         siblings: false,
         counters: false,
+        cores: 2,
         description: json!({
             "processor": "AMD EPYC 7713 64-Core Processor",
             "architecture": "x86_64",
