@@ -38,6 +38,9 @@ pub enum Error {
     /// The affinity of this thread could not be read.
     #[error("the system does not tell which CPUs this thread may use ({0})")]
     Affinity(std::io::Error),
+    /// The system refused a thread.
+    #[error("the system has no more threads ({0}): raise `ulimit -u`, or end other programs")]
+    Thread(std::io::Error),
     /// More threads than CPUs they could be pinned to.
     #[error("{threads} threads need as many CPUs, and only {allowed} are allowed: use fewer")]
     TooManyThreads {

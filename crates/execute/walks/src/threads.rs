@@ -6,8 +6,9 @@
 //!   [`Split`] says how;
 //! * *main + helper* (§4): [`work_ahead::run`](crate::work_ahead::run()).
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Barrier, OnceLock};
+use std::thread;
 
 use workahead_machine::clock::{Elapsed, Moment};
 use workahead_machine::cpus::CpuSet;
@@ -75,7 +76,7 @@ pub struct ThreadResult<R> {
 /// Runs `task(i)` on a thread pinned to `cpus[i]`, all starting together.
 ///
 /// # Errors
-/// When a CPU is not allowed; then no task has run.
+/// When a CPU is not allowed or the system has no more threads; then no task has run.
 pub fn together<R: Send>(
     cpus: &[usize],
     allowed: &CpuSet,
@@ -90,25 +91,29 @@ fn start_together<R: Send>(
     allowed: &CpuSet,
     task: &(dyn Fn(usize) -> R + Sync),
 ) -> Result<Vec<ThreadResult<R>>, Error> {
-    let start = Barrier::new(cpus.len());
+    // None where the system has no more threads: those that there are end.
+    let start: OnceLock<Option<Barrier>> = OnceLock::new();
     let run = |thread: usize| {
         let pinned = pin::to(cpus[thread], allowed);
         // Everyone waits for everyone's pin: a refused CPU stops all tasks before they begin.
-        start.wait();
-        let _pinned = pinned?;
-        let moment = Moment::now();
-        let result = task(thread);
-        Ok(ThreadResult { result, elapsed: moment.elapsed() })
+        start.wait().as_ref()?.wait();
+        let begun = pinned.map(|pinned| (pinned, Moment::now()));
+        Some(begun.map(|(_pinned, moment)| {
+            let result = task(thread);
+            ThreadResult { result, elapsed: moment.elapsed() }
+        }))
     };
     if let Some(&refused) = cpus.iter().find(|cpu| !allowed.contains(**cpu)) {
         let _ = pin::to(refused, allowed)?;
     }
-    std::thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..cpus.len()).map(|thread| scope.spawn(move || run(thread))).collect();
-        let mut ran = vec![run(0)];
-        ran.extend(others.into_iter().map(|other| other.join().unwrap_or_else(resume)));
-        ran.into_iter().collect()
+    thread::scope(|scope| {
+        let spawn = |thread| thread::Builder::new().spawn_scoped(scope, move || run(thread));
+        let others = (1..cpus.len()).map(spawn).collect::<Result<Vec<_>, _>>();
+        start.get_or_init(|| others.is_ok().then(|| Barrier::new(cpus.len())));
+        let others = others.map_err(Error::Thread)?;
+        let own = run(0);
+        let others = others.into_iter().map(|other| other.join().unwrap_or_else(resume));
+        std::iter::once(own).chain(others).flatten().collect()
     })
 }
 

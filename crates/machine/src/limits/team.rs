@@ -5,7 +5,9 @@
 //! microseconds late) and soon lets others run, since this machine may have fewer idle CPUs than
 //! threads.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::cpus::CpuSet;
 use crate::error::Error;
@@ -14,7 +16,7 @@ use crate::pin;
 /// Runs `work(i)` on `cpus[i]`, all at once, and returns the results in the same order.
 ///
 /// # Errors
-/// When a CPU is not allowed; nothing is run then.
+/// When a CPU is not allowed or the system has no more threads; nothing is run then.
 pub(crate) fn together<T, W>(cpus: &[usize], allowed: &CpuSet, work: W) -> Result<Vec<T>, Error>
 where
     T: Send,
@@ -24,17 +26,19 @@ where
         let _pinned = pin::to(cpu, allowed)?;
         return Ok(vec![work(0)]);
     }
-    let line = StartingLine { missing: AtomicUsize::new(cpus.len()) };
+    let line = StartingLine { missing: AtomicUsize::new(cpus.len()), is_whole: OnceLock::new() };
     let member = |i: usize| {
         let pinned = pin::to(cpus[i], allowed);
         // Arrive in any case: the others wait.
-        line.arrive_and_wait();
-        pinned.map(|_pinned| work(i))
+        line.arrive_and_wait().then(|| pinned.map(|_pinned| work(i)))
     };
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let member = &member;
-        let threads: Vec<_> = (0..cpus.len()).map(|i| scope.spawn(move || member(i))).collect();
-        let results = threads.into_iter().map(|thread| match thread.join() {
+        let spawn = |i| thread::Builder::new().spawn_scoped(scope, move || member(i));
+        let threads = (0..cpus.len()).map(spawn).collect::<Result<Vec<_>, _>>();
+        line.is_whole.get_or_init(|| threads.is_ok());
+        let results = threads.map_err(Error::Thread)?.into_iter();
+        let results = results.filter_map(|thread| match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         });
@@ -44,20 +48,27 @@ where
 
 struct StartingLine {
     missing: AtomicUsize,
+    /// Whether the system had a thread for each member.
+    is_whole: OnceLock<bool>,
 }
 
 impl StartingLine {
-    fn arrive_and_wait(&self) {
+    /// Whether they start.
+    fn arrive_and_wait(&self) -> bool {
+        if !self.is_whole.wait() {
+            return false;
+        }
         self.missing.fetch_sub(1, Ordering::AcqRel);
         let mut spins = 0u32;
         while self.missing.load(Ordering::Acquire) > 0 {
             spins += 1;
             if spins.is_multiple_of(1 << 10) {
-                std::thread::yield_now();
+                thread::yield_now();
             } else {
                 std::hint::spin_loop();
             }
         }
+        true
     }
 }
 

@@ -128,7 +128,7 @@ fn read(cell: &Cell) -> Result<(Options, usize), EngineError> {
     let total_bytes = config.number(TOTAL, TOTAL_BYTES, 4 * programs..=usize::MAX)?;
     let options = Options {
         flavour: config.choice("form", Flavour::V10, &FORMS)?,
-        threads: config.number("threads", 1, 1..=THREADS_MAX)? as u32,
+        threads: config.number("threads", 1, 1..=THREADS_MAX / programs)? as u32,
         block_bytes: config.number("block_bytes", 1024, 4..=BLOCK_BYTES_MAX)?,
         total_bytes: (total_bytes / programs) as u64,
         scope: config.choice(

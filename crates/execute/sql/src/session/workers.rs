@@ -1,7 +1,10 @@
 //! The threads of a session.
 
+use std::io;
 use std::num::NonZero;
 use std::ops::Deref;
+use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -23,6 +26,8 @@ pub(super) struct Workers {
 impl Workers {
     pub(super) fn start(threads: NonZero<usize>) -> Result<Self, SessionError> {
         let threads = threads.get();
+        // Tokio panics where the system refuses one, and waits for those that it has.
+        probe(threads + 1).map_err(|source| SessionError::Threads { threads, source })?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             // One more: the clock is looked after by a thread that waits.
             .worker_threads(threads + 1)
@@ -43,6 +48,22 @@ impl Workers {
     }
 }
 
+/// Whether the system has so many threads; not looked at where each CPU has one.
+fn probe(threads: usize) -> io::Result<()> {
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    if threads <= cpus + 1 {
+        return Ok(());
+    }
+    let end = OnceLock::new();
+    thread::scope(|scope| {
+        let wait = || _ = end.wait();
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, wait);
+        let all = (0..threads).map(spawn).collect::<io::Result<Vec<_>>>();
+        end.get_or_init(|| ());
+        all.map(drop)
+    })
+}
+
 impl Deref for Workers {
     type Target = Runtime;
 
@@ -57,7 +78,7 @@ impl Drop for Workers {
         let end = Instant::now() + GRACE;
         // One that is cancelled while another waits for it makes that one panic.
         while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < end {
-            std::thread::sleep(CHECK_INTERVAL);
+            thread::sleep(CHECK_INTERVAL);
         }
         runtime.shutdown_timeout(end.saturating_duration_since(Instant::now()));
     }

@@ -18,7 +18,7 @@ mod pass;
 mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use workahead_machine::clock::Moment;
@@ -182,23 +182,34 @@ fn run_over<E: Element>(options: &Options, stop: &AtomicBool) -> Result<MemoryRu
     blocks.iter().for_each(|block| block.iter().for_each(|element| element.put(0)));
 
     let quota = Quota::of(options);
-    let begin = Barrier::new(options.threads as usize + 1);
+    // None where the system has no more threads: those that there are end.
+    let begin: OnceLock<Option<Barrier>> = OnceLock::new();
     let (wall_s, threads) = thread::scope(|scope| {
         let spawn = |number: u32| {
             let block = &blocks[number as usize % blocks.len()];
             let (quota, begin) = (&quota, &begin);
-            scope.spawn(move || {
-                begin.wait();
-                worker::<E>(options, number, block, (quota, stop))
+            thread::Builder::new().spawn_scoped(scope, move || {
+                begin.wait().as_ref()?.wait();
+                Some(worker::<E>(options, number, block, (quota, stop)))
             })
         };
-        let running: Vec<_> = (0..options.threads).map(spawn).collect();
-        begin.wait();
+        let running = (0..options.threads).map(spawn).collect::<Result<Vec<_>, _>>();
+        let barrier = running.is_ok().then(|| Barrier::new(options.threads as usize + 1));
+        if let Some(begin) = begin.get_or_init(|| barrier) {
+            begin.wait();
+        }
         let begun = Moment::now();
-        let ended = running.into_iter().map(|thread| thread.join().expect("a thread's own panic"));
+        let ended = running?.into_iter().filter_map(|thread| match thread.join() {
+            Ok(thread) => thread,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
         let threads: Vec<Thread> = ended.collect();
-        (begun.wall_s(), threads)
-    });
+        Ok((begun.wall_s(), threads))
+    })
+    .map_err(|error: std::io::Error| {
+        let threads = options.threads;
+        WorkloadError::Memory(format!("no {threads} threads ({error}): give fewer"))
+    })?;
     check(options, &blocks, &threads)?;
     let passes: Vec<u64> = threads.iter().map(|thread| thread.passes).collect();
     Ok(MemoryRun {
