@@ -1,13 +1,15 @@
 //! Directories that only their owner writes to.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::atomic_file::own_user;
 use crate::links;
 
+/// Mode of a file that only its owner opens.
+const OWNER_ONLY: u32 = 0o600;
 /// Others may write.
 const WRITABLE: u32 = 0o022;
 /// Others may not remove or rename what is not theirs.
@@ -38,6 +40,19 @@ pub fn make(path: &Path, mode: u32) -> io::Result<()> {
         return refused("others can write to it: `chmod go-w` it, or name another one");
     }
     check_up_from(&path)
+}
+
+/// Opens a file of such a directory that others may enter, a new one if there is none, for its
+/// owner alone: who may read a file may also lock it.
+///
+/// # Errors
+/// When it can't be opened, or its mode can't be set.
+pub fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.create(true).mode(OWNER_ONLY).open(path)?;
+    if file.metadata()?.mode() & 0o777 != OWNER_ONLY {
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+    }
+    Ok(file)
 }
 
 /// The owner of a directory, of one above it, or of a link on the way to it can put another one in
@@ -81,6 +96,19 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_file_is_its_owners_alone_from_now_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        fs::write(&path, "before").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        for path in [path, directory.path().join("new")] {
+            let opened = file(&path, OpenOptions::new().append(true)).unwrap();
+            assert_eq!(opened.metadata().unwrap().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read(directory.path().join("log")).unwrap(), b"before");
+    }
 
     #[test]
     fn only_what_is_ours_alone_passes() {

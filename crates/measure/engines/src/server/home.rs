@@ -211,8 +211,9 @@ fn lock(directory: &Path, product: &Product) -> Result<File, Error> {
     if !path.exists() && entries.next().is_some() {
         return Err(not_ours());
     }
-    let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut file = opened.map_err(|source| Error::system("open", &path, source))?;
+    // Who may read it may lock it, and so keep a server from being started.
+    let mut file = private_directory::file(&path, File::options().read(true).write(true))
+        .map_err(|source| Error::system("open", &path, source))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

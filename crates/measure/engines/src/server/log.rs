@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use workahead_machine::private_directory;
+
 use super::Error;
 
 /// Lines that an error shows: a server's reason to give up, and what led to it.
@@ -35,8 +37,9 @@ pub(crate) struct Log {
 impl Log {
     /// Opens the file at its end; also returns the file for the server to write to.
     pub(crate) fn open(path: &Path) -> Result<(Log, File), Error> {
-        let opened = OpenOptions::new().create(true).append(true).open(path);
-        let file = opened.map_err(|source| Error::system("open", path, source))?;
+        // A statement that fails is in it. The server has it open, and needs no right to do so.
+        let file = private_directory::file(path, OpenOptions::new().append(true))
+            .map_err(|source| Error::system("open", path, source))?;
         let from = file.metadata().map_or(0, |metadata| metadata.len());
         Ok((Log { path: path.to_owned(), from }, file))
     }
