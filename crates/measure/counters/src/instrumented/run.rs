@@ -3,8 +3,9 @@
 //! Everything goes through files in a folder of its own that is gone afterwards: no pipe can fill
 //! up, and the program may write as much as it likes.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -181,12 +182,16 @@ struct Files {
 impl Files {
     /// In a folder that only the program's user enters: valgrind writes there as that user.
     fn make(program: &Program) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix("workahead-counts-").tempdir();
+        let folder = tempfile::Builder::new()
+            .prefix("workahead-counts-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir();
         let temporary = std::env::temp_dir();
         let folder = folder.map_err(|source| Error::system("write to", &temporary, source))?;
         let create = |name: &str| {
             let path = folder.path().join(name);
-            let made = File::options().read(true).write(true).create_new(true).open(&path);
+            let mut options = File::options();
+            let made = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
             made.map_err(|source| Error::system("create", &path, source))
         };
         let [mut input, output, errors] = [create("input")?, create("output")?, create("errors")?];
