@@ -26,8 +26,8 @@ pub(super) enum Record {
     Forked { pid: u32, parent: u32 },
     /// A process executed another program.
     Executed { pid: u32 },
-    /// A task ended.
-    Exited { tid: u32 },
+    /// A task ended; a process's first thread where both are the same.
+    Exited { pid: u32, tid: u32 },
     /// The ring was full, or a record could not be understood.
     Lost(u64),
 }
@@ -152,7 +152,7 @@ impl<'a> Visitor<'a> for Reading {
     }
 
     fn visit_exit(self, exit: Exit, about: RecordMetadata) -> Self::Output {
-        timed(&about, Record::Exited { tid: exit.tid })
+        timed(&about, Record::Exited { pid: exit.pid, tid: exit.tid })
     }
 
     fn visit_comm(self, comm: Comm<'a>, about: RecordMetadata) -> Self::Output {

@@ -203,7 +203,13 @@ impl Session {
                     *space = Space::default();
                 }
             }
-            Record::Exited { tid } => self.rings.exited(tid),
+            Record::Exited { pid, tid } => {
+                self.rings.exited(tid);
+                // Of a process that goes on without its first thread it is read anew.
+                if pid == tid {
+                    self.spaces.remove(&pid);
+                }
+            }
             Record::Lost(lost) => self.counts.lost += lost,
         }
     }
