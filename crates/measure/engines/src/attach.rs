@@ -21,8 +21,8 @@ mod role;
 mod settings;
 mod url;
 
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use workahead_machine::process::peer;
 use workahead_workloads::session::{Dialect, SessionError};
@@ -30,6 +30,7 @@ use workahead_workloads::session::{Dialect, SessionError};
 use crate::address::{Address, Place};
 use crate::connector::{Connection, Connector};
 use crate::server::{Error, own_name};
+use crate::stream::{ANSWER_LIMIT, dial_socket};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
 pub(crate) use query::comment_end;
@@ -172,7 +173,8 @@ impl Target {
     /// listening process (unix(7), SO_PEERCRED).
     pub(crate) fn process(&self) -> Option<u32> {
         let Place::Socket(path) = &self.address.place else { return None };
-        let pid = UnixStream::connect(path).ok().and_then(|stream| peer::of(&stream));
+        let stream = dial_socket(path, Instant::now() + ANSWER_LIMIT).ok();
+        let pid = stream.and_then(|stream| peer::of(&stream));
         pid.filter(|pid| Path::new("/proc").join(pid.to_string()).exists())
     }
 

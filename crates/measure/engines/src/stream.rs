@@ -8,6 +8,7 @@ use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::address::{Address, Place};
 use crate::tls;
 
 /// How long a server may take for a login, and the queries directly after it.
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// How often an interruption is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Whether the user interrupted.
@@ -120,7 +121,7 @@ impl Stream {
     pub(crate) fn dial(place: &Place) -> Result<Stream, SessionError> {
         let end = Instant::now() + ANSWER_LIMIT;
         let dialled = match place {
-            Place::Socket(path) => UnixStream::connect(path).map(Socket::Unix),
+            Place::Socket(path) => dial_socket(path, end).map(Socket::Unix),
             Place::Host(host, port) => dial_host(host, *port, end).map(Socket::Tcp),
         };
         let socket = dialled
@@ -344,9 +345,24 @@ fn dial_host(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
     if host.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
         return dial_until(host, port, end);
     }
-    let (dialled, answer) = mpsc::channel();
     let name = host.to_owned();
-    std::thread::Builder::new().spawn(move || dialled.send(dial_until(&name, port, end)))?;
+    beside(end, move || dial_until(&name, port, end))
+}
+
+/// Dials a socket, which has as long to take us as a host: it does not where too many wait already
+/// (unix(7)).
+pub(crate) fn dial_socket(path: &Path, end: Instant) -> io::Result<UnixStream> {
+    let path = path.to_owned();
+    beside(end, move || UnixStream::connect(path))
+}
+
+/// Dials in a thread that is left behind where it takes longer, or somebody interrupts.
+fn beside<T: Send + 'static>(
+    end: Instant,
+    dial: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (dialled, answer) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || dialled.send(dial()))?;
     loop {
         match answer.recv_timeout(LOOK_EVERY) {
             Ok(dialled) => return dialled,
