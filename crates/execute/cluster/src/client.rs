@@ -246,7 +246,10 @@ fn is_of_a_connection(error: &SessionError) -> bool {
     // As tonic begins them, or shows them within a status.
     let words = ["h2 protocol error: ", "message: \"transport error\"", "message: \"h2 protocol"];
     let text = error.to_string();
-    !text.contains("Cast error") && words.iter().any(|words| text.contains(words))
+    // These show the value that they could not read.
+    let of_values = ["Cast error", "Parser error"];
+    let has = |words: &&str| text.contains(words);
+    words.iter().any(has) && !of_values.iter().any(has)
 }
 
 /// Bytes that exchanges of a plan received from other processes.
@@ -292,6 +295,7 @@ mod tests {
         assert!(of("h2 protocol error: error reading a body from connection: broken pipe"));
         assert!(of("status: Unavailable, message: \"transport error\", details: []"));
         assert!(!of("Arrow error: Cast error: Cannot cast 'h2 protocol error: x' to Int32"));
+        assert!(!of("Parser error: Error parsing timestamp from 'h2 protocol error: x': no date"));
         assert!(!of("Resources exhausted: transport"));
     }
 }
