@@ -21,8 +21,8 @@ use crate::{directory, file};
 /// The form of the file.
 pub const FORMAT: u32 = 1;
 
-/// Ten thousand settings, tables and statements are a hundredth of it.
-const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Ten thousand settings, tables and statements are a twentieth of it, and it is read in seconds.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Entries of each list.
 const ENTRIES_MAX: usize = 100_000;
