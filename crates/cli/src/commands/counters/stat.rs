@@ -47,6 +47,8 @@ seconds later SIGKILL), and what was counted until then is shown.";
 /// The default group of metrics.
 const USUAL: &str = "cpi";
 
+/// A longer one is a typing error.
+const SLOT_S_MAX: f64 = 600.0;
 /// One slot for the whole run, where nothing takes turns.
 const WHOLE_S: f64 = 1e9;
 
@@ -116,8 +118,8 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
-    if !(args.slot.is_finite() && args.slot >= 0.01) {
-        return Err(WrongUse::error("--slot must be at least 0.01 seconds"));
+    if !(0.01..=SLOT_S_MAX).contains(&args.slot) {
+        return Err(WrongUse::error(format!("--slot must be 0.01 to {SLOT_S_MAX} seconds")));
     }
     for group in args.metrics.iter().filter(|group| *group != ALL) {
         metric::of_group(group).map_err(|error| WrongUse::error(error.to_string()))?;
