@@ -242,6 +242,7 @@ fn load(threads: usize, requests: bool, time: Duration) -> anyhow::Result<()> {
 
 fn tune(args: &TuneArgs) -> anyhow::Result<()> {
     let remote = Remote::find()?;
+    let stop = interrupt::listen()?;
     let delay_max_ns = u64::try_from(args.delay_max.as_nanos())?;
     let slice_ns = remote.settings()?.slice_ns;
     let mut tuner = Tuner::new(Tunables::default(), slice_ns, delay_max_ns);
@@ -250,7 +251,7 @@ fn tune(args: &TuneArgs) -> anyhow::Result<()> {
         Some(_) => Objective::Growth(&mut count),
         None => Objective::GroupSwitches,
     };
-    let found = workahead_scheduler::tune(&remote, &mut tuner, args.window, objective)?;
+    let found = workahead_scheduler::tune(&remote, &mut tuner, args.window, objective, stop)?;
     let (settings, outcome) = found.context("no setting was tried")?;
     output::text(&format!(
         "bonus={}ns limit={}: {:.3}, 99 % of wake-ups within {} us; {} settings tried",

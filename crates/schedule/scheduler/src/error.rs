@@ -63,6 +63,9 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+    /// The user asked to stop.
+    #[error("interrupted: bonus and limit are what they were before")]
+    Interrupted,
     /// A setting that can't be.
     #[error("{0}")]
     Setting(String),

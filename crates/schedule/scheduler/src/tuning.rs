@@ -1,5 +1,6 @@
 //! The policy's search for bonus and limit, on the scheduler that runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use workahead_policy::{Outcome, Tuner};
@@ -33,18 +34,21 @@ impl<E> Objective<'_, E> {
 ///
 /// # Errors
 ///
-/// Those of the scheduler and of the objective; what was set before is set again then.
+/// Those of the scheduler and of the objective, and [`Error::Interrupted`] when `stop` is set; what
+/// was set before is set again then.
 pub fn tune<E: From<Error>>(
     remote: &Remote,
     tuner: &mut Tuner,
     window: Duration,
     mut objective: Objective<'_, E>,
+    stop: &AtomicBool,
 ) -> Result<Option<(Settings, Outcome)>, E> {
+    let wait = || wait(window, stop);
     let before = remote.settings()?;
     let with = |bonus_ns, limit| Settings { bonus: Bonus::Ns(bonus_ns), limit, ..before };
     while let Some(proposal) = tuner.proposal() {
         let trial = with(proposal.bonus_ns, proposal.limit);
-        match outcome(remote, &trial, window, &mut objective) {
+        match outcome(remote, &trial, &wait, &mut objective) {
             Ok(outcome) => tuner.learn(outcome),
             Err(error) => {
                 remote.set(&before)?;
@@ -60,17 +64,31 @@ pub fn tune<E: From<Error>>(
 fn outcome<E: From<Error>>(
     remote: &Remote,
     trial: &Settings,
-    window: Duration,
+    wait: &dyn Fn() -> Result<(), Error>,
     objective: &mut Objective<'_, E>,
 ) -> Result<Outcome, E> {
     remote.set(trial)?;
-    std::thread::sleep(window);
+    wait()?;
     let (clock, counted, reading) = (Instant::now(), remote.stats()?, objective.reading()?);
-    std::thread::sleep(window);
+    wait()?;
     let (counted, grown) = (remote.stats()?.since(&counted), objective.reading()? - reading);
     let objective = match objective {
         Objective::GroupSwitches => counted.same_share().unwrap_or(0.0),
         Objective::Growth(_) => grown / clock.elapsed().as_secs_f64(),
     };
     Ok(Outcome { objective, delay_ns: counted.latency_ns_at(DELAY_QUANTILE).unwrap_or(0) })
+}
+
+fn wait(window: Duration, stop: &AtomicBool) -> Result<(), Error> {
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    let end = Instant::now() + window;
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        match end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => return Ok(()),
+            left => std::thread::sleep(left.min(LOOK_EVERY)),
+        }
+    }
 }

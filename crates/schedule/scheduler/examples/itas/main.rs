@@ -120,6 +120,7 @@ fn tune(delay: Duration, window: Duration) -> Result<()> {
         &mut tuner,
         window,
         Objective::GroupSwitches,
+        &AtomicBool::new(false),
     )?;
     let (settings, outcome) = found.context("nothing was tried")?;
     println!(
