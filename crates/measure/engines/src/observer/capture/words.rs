@@ -32,7 +32,23 @@ pub(super) fn without_values(text: &str, dialect: Dialect) -> String {
         }
         rest = left;
     }
-    out.trim_end_matches([' ', ';']).to_owned()
+    without_setting(out.trim_end_matches([' ', ';']))
+}
+
+/// A statement that sets something, to a bare word maybe, ends before what it sets it to.
+fn without_setting(text: &str) -> String {
+    let mut words = text.split(' ');
+    let first = words.next().unwrap_or_default();
+    let sets = first.eq_ignore_ascii_case("set")
+        || first.eq_ignore_ascii_case("alter")
+            && words.any(|word| word.eq_ignore_ascii_case("set"));
+    let lower = text.to_ascii_lowercase();
+    let to = lower.find(" to ").map(|at| at + 4);
+    let value = lower.find('=').map(|at| at + 1).into_iter().chain(to).min();
+    match value {
+        Some(value) if sets => format!("{}?", &text[..value]),
+        _ => text.to_owned(),
+    }
 }
 
 /// What a text begins with, and how many bytes that has. What the server takes in one piece must be
@@ -214,6 +230,10 @@ mod tests {
             ),
             ("select $1, 0x1F", "select $1, ?"),
             ("select 'without end", "select ?"),
+            ("set app.token = hunter2bare;", "set app.token =?"),
+            ("SET SESSION app.token TO hunter2bare, b", "SET SESSION app.token TO ?"),
+            ("alter role a set app.token=hunter2bare", "alter role a set app.token=?"),
+            ("update t set a = b", "update t set a = b"),
             ("", ""),
         ] {
             assert_eq!(without_values(text, Dialect::Postgres), without);
