@@ -9,7 +9,6 @@ here=$(dirname "${BASH_SOURCE[0]}")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
 # The second moves, and a mirror that lags shows it when it has expired: then the first alone.
 suites=("trixie-backports sid" trixie-backports)
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 fail() {
   echo "fetch-kernel: $*" >&2
@@ -31,19 +30,9 @@ for kept in "$cache"/vmlinuz-*; do
 done
 command -v apt-get >/dev/null ||
   fail "no apt-get: put a kernel with sched_ext at $cache/vmlinuz-VERSION"
-[ -r "$keyring" ] || fail "no $keyring: apt-get install debian-archive-keyring"
-
-apt=$cache/apt
-mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/sources"
-mirror=${WORKAHEAD_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-private=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$apt/sources"
-  -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Architecture=amd64
-  -o Acquire::Languages=none -o APT::Sandbox::User=root)
-update() {
-  printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-    "$mirror" "$1" "$keyring" >"$apt/sources/debian.sources"
-  apt-get "${private[@]}" update >"$apt/update.log" 2>&1
-}
+# shellcheck source=vm/debian.sh
+source "$here/debian.sh"
+private_apt "$cache/apt" amd64
 update "${suites[0]}" || update "${suites[1]}" || fail "apt-get update: see $apt/update.log"
 
 # Flavour "cloud": what a virtual machine needs, in a third of the size. Unsigned variants and
