@@ -104,10 +104,22 @@ impl Counters {
             ),
             (false, Leave::Machine) => (CounterState::Present, EvidenceTier::A, "all counters"),
         };
-        let watchdog = state == CounterState::Present
-            && root.value::<u32>("proc/sys/kernel/nmi_watchdog").is_some_and(|on| on != 0);
+        let watchdog = state == CounterState::Present && holds_counter(root, &sources);
         Self { state, sources, paranoid, watchdog, tier, reason: reason.to_owned() }
     }
+}
+
+/// Whether the watchdog that is on counts cycles. On Arm only where interrupts that can't be
+/// held off were switched on; else CPUs watch each other, and it is "on" without a counter
+/// (lib/Kconfig.debug, HARDLOCKUP_DETECTOR_BUDDY).
+fn holds_counter(root: &Sysroot, sources: &[String]) -> bool {
+    let is_arm = sources.iter().any(|source| source.starts_with("arm"));
+    let interrupts = || {
+        let words = root.text("proc/cmdline").unwrap_or_default();
+        words.split_whitespace().any(|word| word == "irqchip.gicv3_pseudo_nmi=1")
+    };
+    let is_on = root.value::<u32>("proc/sys/kernel/nmi_watchdog").is_some_and(|on| on != 0);
+    is_on && (!is_arm || interrupts())
 }
 
 /// What the kernel lets this process watch.

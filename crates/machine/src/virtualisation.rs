@@ -34,7 +34,8 @@ impl Virtualisation {
         let hypervisor = named_by_processor(root)
             .or_else(|| root.text("sys/hypervisor/type"))
             .or_else(|| root.text("proc/device-tree/hypervisor/compatible"))
-            .or_else(|| named_by_firmware(root));
+            .or_else(|| named_by_firmware(root))
+            .or_else(|| named_by_device_tree(root));
         let cpuinfo = root.text("proc/cpuinfo").unwrap_or_default();
         // The bit decides on x86: firmware of a cloud's bare-metal hosts bears the cloud's name.
         let kind = match field(&cpuinfo, "flags") {
@@ -71,6 +72,13 @@ fn named_by_firmware(root: &Sysroot) -> Option<String> {
     }
     let known = VIRTUAL.iter().find(|(mark, _)| reported.contains(mark));
     known.map(|(_, name)| (*name).to_owned())
+}
+
+/// Without tables of firmware there is a device tree; QEMU's machines have its configuration device
+/// in theirs (docs/specs/fw_cfg.rst).
+fn named_by_device_tree(root: &Sysroot) -> Option<String> {
+    let has_device = root.names("proc/device-tree").iter().any(|name| name.starts_with("fw-cfg@"));
+    has_device.then(|| "QEMU".to_owned())
 }
 
 /// The hypervisor's signature in CPUID leaf 0x4000_0000; real hardware has no such leaf.

@@ -103,6 +103,30 @@ fn arm_server_without_smt() {
 }
 
 #[test]
+fn arm_guest_of_a_device_tree() {
+    let machine = machine("arm-guest");
+    assert_eq!(machine.virtualisation.kind, VirtualKind::Virtual);
+    assert_eq!(machine.virtualisation.hypervisor.as_deref(), Some("QEMU"));
+    assert_eq!(machine.counters.sources, ["armv8_pmuv3"]);
+    assert_eq!(machine.counters.tier, EvidenceTier::B);
+    assert!(!machine.counters.watchdog, "it is on, and counts nothing");
+}
+
+#[test]
+fn a_watchdog_that_counts_on_arm_needs_interrupts_for_it() {
+    let machine = |cmdline: &str| {
+        let manifest = format!(
+            "sys/bus/event_source/devices/armv8_pmuv3_0/cpus = 0\n\
+             proc/sys/kernel/perf_event_paranoid = 0\n\
+             proc/sys/kernel/nmi_watchdog = 1\nproc/cmdline = {cmdline}\n"
+        );
+        Machine::read(&Fixture::from_text(&manifest).root())
+    };
+    assert!(!machine("quiet").counters.watchdog);
+    assert!(machine("quiet irqchip.gicv3_pseudo_nmi=1").counters.watchdog);
+}
+
+#[test]
 fn smt_switched_off_in_a_container_with_version_one() {
     let machine = machine("smt-switched-off");
     assert_eq!(machine.smt, Smt::Off);
