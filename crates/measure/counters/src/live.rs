@@ -147,6 +147,15 @@ fn refused(error: &io::Error, event: &str, group: &[Event], target: &Target) -> 
         return CountError::Failed(why());
     };
     use rustix::io::Errno;
+    // The event was tried before. Below a root where no controller was ever enabled the kernel
+    // makes no counters for groups (cgroup_propagate_control).
+    if let (Errno::NOENT, Target::CpuOfGroup { group, .. }) = (code, target) {
+        return CountError::Failed(format!(
+            "the kernel has no counters for {}: enable a controller above it, as `echo +pids > \
+             /sys/fs/cgroup/cgroup.subtree_control` does",
+            group.display()
+        ));
+    }
     match code {
         Errno::NOENT | Errno::OPNOTSUPP | Errno::NXIO | Errno::NODEV => {
             CountError::NoSuchEvent { event, why: why() }
