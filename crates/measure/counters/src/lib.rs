@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod core_source;
 pub mod counter;
 pub mod cycles;
 pub mod event;

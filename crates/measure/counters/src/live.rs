@@ -10,14 +10,9 @@ use std::path::Path;
 use perf_event::events::{Raw, Software as Kernel};
 use perf_event::{Builder, Counter, ReadFormat};
 
+use crate::core_source::{CoreSource, SOURCES};
 use crate::event::{Code, Event, Privilege, Software};
 use crate::source::{CountError, Counting, Reading, Source, Target};
-
-/// Where the kernel lists its event sources.
-const SOURCES: &str = "/sys/bus/event_source/devices";
-
-/// Sources of cores by name, the usual one first: `cpu_core` is the large cores of a hybrid.
-const CORES: [&str; 3] = ["cpu", "cpu_core", "armv8_pmuv3_0"];
 
 /// The pipeline slots of Intel's fixed counter 3.
 const SLOTS: Code = Code::Core { config: 0x0400, config1: 0 };
@@ -184,7 +179,9 @@ fn encoded<'a>(event: &Event) -> Result<Builder<'a>, CountError> {
     Ok(match &event.code {
         Code::Software(software) => Builder::new(kernels(*software)),
         Code::Core { config, config1 } => {
-            raw(*config, *config1, CORES.iter().find_map(|name| type_of(name)))
+            let cores = CoreSource::here();
+            cores.map_or(Ok(()), |cores| cores.check(&event.name, *config))?;
+            raw(*config, *config1, cores.and_then(|cores| cores.number))
         }
         Code::Other { source, config, config1 } => {
             let found = type_of(source).ok_or_else(|| CountError::NoSuchEvent {

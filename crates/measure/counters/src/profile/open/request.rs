@@ -6,6 +6,7 @@ use perf_event::events::{Hardware, Raw, Software};
 use perf_event::{Builder, SampleFlag};
 use rustix::io::Errno;
 
+use crate::core_source::CoreSource;
 use crate::event::{self, Code};
 use crate::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, STACK_BYTES_MAX, unwind};
 use crate::source::CountError;
@@ -40,6 +41,8 @@ impl Request {
         let mut builder = match (&self.clock, &self.code) {
             (_, Some(Code::Software(software))) => Builder::new(counted_by_kernel(*software)),
             (_, Some(Code::Core { config, config1 })) => {
+                let cores = CoreSource::here();
+                cores.map_or(Ok(()), |cores| cores.check(self.clock.unit(), *config))?;
                 Builder::new(Raw::new(*config).config1(*config1))
             }
             (_, Some(Code::Other { source, config, config1 })) => {
