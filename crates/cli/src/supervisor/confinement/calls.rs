@@ -9,7 +9,7 @@ pub(super) const ALLOWED: &[c_long] = &[
     // Memory, and where it lies.
     SYS_brk, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mincore, SYS_msync,
     SYS_mlock, SYS_mlock2, SYS_munlock, SYS_membarrier, SYS_get_mempolicy, SYS_set_mempolicy,
-    SYS_mbind, MSEAL,
+    SYS_mbind, MSEAL, MAP_SHADOW_STACK,
     // Files and directories.
     SYS_close, SYS_close_range, SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_fstat,
     SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_faccessat2,
@@ -46,7 +46,7 @@ pub(super) const OLDER: &[c_long] = &[
     SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_rename, SYS_link,
     SYS_symlink, SYS_unlink, SYS_mkdir, SYS_rmdir, SYS_pipe, SYS_poll, SYS_select,
     SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_time, SYS_alarm, SYS_pause, SYS_getpgrp,
-    SYS_getrlimit, SYS_setrlimit, SYS_arch_prctl, MAP_SHADOW_STACK,
+    SYS_getrlimit, SYS_setrlimit, SYS_arch_prctl,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 #[rustfmt::skip]
