@@ -9,6 +9,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("bench/lookup/src/boost.rs", "calls a map of C++"),
     ("bench/lookup/src/limit.rs", "the prefetch instruction is an intrinsic"),
     ("bench/lookup/src/timing.rs", "reads a thread's CPU clock through libc"),
+    ("crates/cli/examples/loops.rs", "a loop of known instructions is assembly"),
     ("crates/measure/duckdb/src/answer.rs", "reads rows where DuckDB's library put them"),
     ("crates/measure/duckdb/src/database.rs", "says which of its handles threads may share"),
     ("crates/measure/duckdb/src/ffi.rs", "loads DuckDB's library and calls it"),
