@@ -1,6 +1,6 @@
-//! The scheduler's tests, in a Linux guest: no host needs sched_ext, and a broken kernel costs
-//! nothing.
+//! Tests in Linux guests: no host needs sched_ext or counters, and a broken kernel costs nothing.
 
+mod counters;
 mod servers;
 
 use std::process::Command;
@@ -35,6 +35,11 @@ pub(crate) fn scheduler(workspace: &Workspace, depth: Depth) -> Stage {
     // As boot.sh -i 1: two nanoseconds an instruction.
     timed.env("WORKAHEAD_GUEST_SHIFT", "1").env("WORKAHEAD_GUEST_SECONDS", "2400");
     Stage::tests(NAME, vec![build, guest("test"), timed])
+}
+
+/// Counts and samples a known program in a guest on Arm.
+pub(crate) fn counters(workspace: &Workspace) -> Stage {
+    counters::run(workspace)
 }
 
 /// Runs servers there, under the kernel's scheduler and ours. In full with more clients.

@@ -8,6 +8,8 @@ mod duckdb;
 mod guest;
 mod tpcds;
 
+pub(crate) use guest::{ARM, ARM_COMPILER, boots_arm};
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -51,6 +53,9 @@ fn needs(depth: Depth) -> Vec<Need> {
         needs.extend(of_sources());
         needs.extend(of_proofs());
         needs.extend(guest::needs());
+    }
+    if depth >= Depth::Full {
+        needs.extend(guest::needs_of_arm());
     }
     needs
 }
@@ -355,7 +360,7 @@ mod tests {
 
     #[test]
     fn every_need_says_what_it_is_for() {
-        for need in needs(Depth::All) {
+        for need in needs(Depth::Full) {
             assert!(!need.name.is_empty() && !need.why.is_empty());
             if let Remedy::Packages(packages) = need.remedy {
                 assert!(!packages.is_empty(), "{} has no package", need.name);

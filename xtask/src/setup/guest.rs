@@ -1,10 +1,15 @@
-//! What builds the scheduler, and boots the guest that it is tested in.
+//! What builds the scheduler, and boots the guests that it and the counters are tested in.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::{Need, Remedy, Weight, has_program};
-use crate::workspace::answers;
+use crate::workspace::{answers, succeed};
+
+/// The target of the counters' guest, whose programs are static.
+pub(crate) const ARM: &str = "aarch64-unknown-linux-gnu";
+/// What builds C for it, and links.
+pub(crate) const ARM_COMPILER: &str = "aarch64-linux-gnu-gcc";
 
 pub(super) fn needs() -> [Need; 4] {
     [
@@ -37,4 +42,43 @@ pub(super) fn needs() -> [Need; 4] {
             weight: Weight::Required,
         },
     ]
+}
+
+/// Of the guest whose processor counts.
+pub(super) fn needs_of_arm() -> [Need; 3] {
+    [
+        Need {
+            name: "QEMU for Arm",
+            why: "boots a guest whose processor counts",
+            present: || has_program("qemu-system-aarch64"),
+            remedy: Remedy::Packages(&["qemu-system-arm", "busybox-static", "cpio"]),
+            weight: Weight::Useful,
+        },
+        Need {
+            name: "C for Arm",
+            why: "builds zstd for that guest, and links",
+            present: || has_program(ARM_COMPILER),
+            remedy: Remedy::Packages(&["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]),
+            weight: Weight::Useful,
+        },
+        Need {
+            name: "Rust for Arm",
+            why: "its library for that guest",
+            present: has_library,
+            remedy: Remedy::Fetched(|| {
+                succeed(Command::new("rustup").args(["target", "add", ARM]))
+            }),
+            weight: Weight::Useful,
+        },
+    ]
+}
+
+/// Whether this machine has all of it.
+pub(crate) fn boots_arm() -> bool {
+    needs_of_arm().iter().all(|need| (need.present)())
+}
+
+fn has_library() -> bool {
+    let output = Command::new("rustc").args(["--print", "target-libdir", "--target", ARM]).output();
+    output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists())
 }

@@ -77,7 +77,7 @@ const USUAL: Depth = Depth::Usual;
 const ALL: Depth = Depth::All;
 
 /// In the order in which they are run: quick ones first, and the default build before the whole.
-pub(crate) const STAGES: [Listed; 21] = [
+pub(crate) const STAGES: [Listed; 22] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
         let depth = match context.options.sets_up_all(context.packages) {
             true => context.options.depth.max(ALL),
@@ -167,6 +167,10 @@ pub(crate) const STAGES: [Listed; 21] = [
         Ok(vec![proofs::miri(context.workspace)])
     })
     .all(),
+    Listed::new("pmu", "counters that count, in a Linux guest on Arm", |context| {
+        Ok(vec![guest::counters(context.workspace)])
+    })
+    .full(),
     Listed::new("fuzz", "random joins against DuckDB", |context| {
         let fuzz = || fuzz::joins(context.workspace, &fuzz::SHORT);
         Ok(vec![Stage::check("fuzz joins", fuzz)])
