@@ -85,7 +85,9 @@ done
 # The guest's time-outs follow the host's clock, so QEMU goes before other programs where permitted.
 renice -n -5 -p $$ >/dev/null 2>&1 || true
 root=$work/initrd.d
-mkdir -p "$root"/{bin,proc,sys,dev,tmp,payload}
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,payload,boot}
+config=$(dirname "$kernel")/config-${kernel##*/vmlinuz-}
+[ ! -e "$config" ] || cp "$config" "$root/boot/"
 cp "$(command -v "$busybox")" "$root/bin/busybox"
 ln -s busybox "$root/bin/sh"
 # A program that isn't static brings its libraries.

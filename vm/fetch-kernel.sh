@@ -4,6 +4,8 @@
 #
 #   vm/fetch-kernel.sh          the first that there is of vm/kernels.txt, then any other from 6.16
 #   vm/fetch-kernel.sh next     another one: the one that was printed is no good, and removed
+#   vm/fetch-kernel.sh config   keeps its configuration beside it, too, and prints the path of that:
+#                               schedulers of the scx project read it as /boot/config-VERSION
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/workahead/vm
@@ -17,11 +19,21 @@ fail() {
 
 [ "$(uname -m)" = x86_64 ] || fail "the guest is x86-64; this machine is $(uname -m)"
 mkdir -p "$cache/rejected"
+if [ "${1:-}" = config ]; then
+  version=$("$0")
+  version=${version##*/vmlinuz-}
+  [ -e "$cache/config-$version" ] || only=$version
+fi
 for kept in "$cache"/vmlinuz-*; do
   [ -e "$kept" ] || continue
-  if [ "${1:-}" = next ]; then
+  if [ -n "${only:-}" ]; then
+    break
+  elif [ "${1:-}" = config ]; then
+    echo "$cache/config-$version"
+    exit
+  elif [ "${1:-}" = next ]; then
     touch "$cache/rejected/${kept##*/vmlinuz-}"
-    rm -f "$kept"
+    rm -f "$kept" "$cache/config-${kept##*/vmlinuz-}"
     shift
   else
     echo "$kept"
@@ -49,18 +61,26 @@ wanted=$({
   echo "$fresh"
 } | awk 'NF && !seen[$0]++')
 
-for version in $wanted; do
+for version in ${only:-$wanted}; do
   [ -e "$cache/rejected/$version" ] && continue
   work=$cache/unpack
   rm -rf "$work"
   mkdir -p "$work"
-  # From 6.19 on the image itself lies in linux-binary-VERSION.
-  for package in "linux-image-$version" "linux-binary-$version"; do
+  # From 6.19 on the image itself lies in linux-binary-VERSION, its configuration in another.
+  for package in "linux-image-$version" "linux-binary-$version" "linux-base-$version"; do
     (cd "$work" && apt-get "${private[@]}" download "$package" >>"$apt/download.log" 2>&1) || true
   done
   for deb in "$work"/*.deb; do
     [ -e "$deb" ] && dpkg -x "$deb" "$work/root"
   done
+  config=$(find "$work/root" -name "config-$version" -type f 2>/dev/null | head -n 1)
+  [ -z "$config" ] || mv "$config" "$cache/config-$version"
+  if [ -n "${only:-}" ]; then
+    rm -rf "$work"
+    [ -n "$config" ] || fail "no configuration of $version in its packages"
+    echo "$cache/config-$version"
+    exit
+  fi
   image=$(find "$work/root" \( -name "vmlinuz-$version" -o -name vmlinuz \) -size +1000k \
     2>/dev/null | head -n 1)
   if [ -n "$image" ]; then

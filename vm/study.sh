@@ -5,7 +5,8 @@
 #   vm/study.sh target/debug/workahead OBSERVATIONS.jsonl STUDY.toml... [-- WORD...]
 #
 # WORDs go to `study run`. The servers' data is made here, by the same run under the scheduler that
-# is here, and goes along: in the guest, which is emulated, that takes minutes.
+# is here, and goes along: in the guest, which is emulated, that takes minutes. So do programs of the
+# scx project that a study names (`scheduler = ["default", "scx_lavd"]`), from PATH.
 # WORKAHEAD_GUEST_SECONDS limits how long the guest may take.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -35,6 +36,15 @@ for study in "${studies[@]}"; do
     exit 1
   }
   inside+=(-f "$study")
+done
+for peer in $(sed -n '/^scheduler = /p' "${studies[@]}" | grep -o 'scx_[a-z]*' | sort -u); do
+  found=$(command -v "$peer") || {
+    echo "study.sh: no $peer in PATH: cargo install $peer" >&2
+    exit 1
+  }
+  # These read the kernel's configuration.
+  "$here/fetch-kernel.sh" config >/dev/null
+  inside+=(-f "$found")
 done
 
 # mariadbd, its messages and character sets; postgres, and what its sessions load; time zones.

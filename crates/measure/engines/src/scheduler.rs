@@ -2,19 +2,20 @@
 //!
 //! ```text
 //!   cell ─┬─ scheduler = default ─► counted ──┐
-//!         ├─ scheduler = itas ────► attached ─┴─► the engine's run ─► its sample, and the shares
+//!         ├─ scheduler = itas ────► attached ─┤
+//!         ├─ scheduler = scx_… ───► started ──┴─► the engine's run ─► its sample, and the shares
 //!         └─ anything else ──────► passed to the engine
 //! ```
 //!
 //! # Settings
 //! | key | values |
 //! |---|---|
-//! | `scheduler` | `default`, the kernel's own; `itas`, attached before each run and gone after it |
+//! | `scheduler` | `default`, the kernel's own; `itas`; or a program of the scx project with its options, `scx_cosmos --mm-affinity`. Attached before each run and gone after it |
 //! | `scheduler.NAME` | what `workahead scheduler run` takes: `bonus`, `limit`, `key`, `roles`, … |
 //!
-//! `itas` schedules the whole machine, clients and all other processes too. Without kernel support
-//! its cells are left out by name, and `default` counts nothing. Counting checks every CPU at each
-//! switch: `scheduler.survey = 0` counts less.
+//! A scheduler has the whole machine, clients and all other processes too. Without kernel support
+//! or the program its cells are left out by name, and `default` counts nothing. Counting checks
+//! every CPU at each switch: `scheduler.survey = 0` counts less under `itas`.
 
 #[cfg(feature = "scheduler")]
 mod kernel;
@@ -40,17 +41,31 @@ pub struct WithScheduler(pub Box<dyn Engine>);
 /// The scheduler of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SchedulerChoice {
-    /// The kernel's own scheduler, observed.
-    by_default: bool,
+    which: Which,
     settings: Settings,
     roles: Option<Roles>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    /// The kernel's own, observed.
+    Default,
+    Itas,
+    /// A program and its options, observed.
+    External(Vec<String>),
+}
+
+/// Programs of the scx project.
+const EXTERNAL: &str = "scx_";
+
 /// The scheduler of a cell, and the rest of the cell for the engine.
 fn read(cell: &Cell) -> Result<(Option<SchedulerChoice>, Cell), EngineError> {
-    let by_default = match cell.text(KEY) {
-        Some("default") => true,
-        Some("itas") => false,
+    let which = match cell.text(KEY) {
+        Some("default") => Which::Default,
+        Some("itas") => Which::Itas,
+        Some(words) if words.starts_with(EXTERNAL) => {
+            Which::External(words.split_whitespace().map(str::to_owned).collect())
+        }
         _ => return Ok((None, cell.clone())),
     };
     let mut rest = cell.clone();
@@ -62,7 +77,7 @@ fn read(cell: &Cell) -> Result<(Option<SchedulerChoice>, Cell), EngineError> {
     let counting = Settings { survey: true, ..Settings::default() };
     let (settings, roles) = changed(counting, words.iter().map(String::as_str))
         .map_err(|error| EngineError::setting(KEY, error))?;
-    Ok((Some(SchedulerChoice { by_default, settings, roles }), rest))
+    Ok((Some(SchedulerChoice { which, settings, roles }), rest))
 }
 
 impl Engine for WithScheduler {
@@ -81,8 +96,9 @@ impl Engine for WithScheduler {
     fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
         let (choice, rest) = read(cell)?;
         let mut need = self.0.check(&rest)?;
-        if choice.is_some_and(|choice| !choice.by_default) {
-            need.impossible = need.impossible.or_else(|| kernel::lacks().map(Reason::from));
+        if let Some(choice) = choice {
+            let why = need.impossible.or_else(|| kernel::lacks(&choice.which).map(Reason::from));
+            need.impossible = why;
         }
         Ok(need)
     }

@@ -177,7 +177,7 @@ static __always_inline bool carry_out(struct bpf_iter_scx_dsq *it, s32 pid, u64 
 /* What a decision starts from. */
 static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *set)
 {
-	struct role *role = bpf_map_lookup_elem(&wa_roles, &me);
+	struct role *role = role_of(me);
 
 	__builtin_memset(&cpu->view, 0, sizeof(cpu->view));
 	cpu->scanned = 0;

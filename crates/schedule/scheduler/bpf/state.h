@@ -29,6 +29,7 @@ struct task {
 	u64 woken_at; /* ns; 0 when it didn't wake up or has run since */
 	s32 home;      /* CPU that the vruntime belongs to, NOWHERE before the first */
 	u32 hurried;   /* it woke up, and is passed over no further than its slack goes */
+	u32 ran_on;    /* CPU on which it ran last, and 1; 0 before the first; any scheduler */
 };
 
 struct cpu {
@@ -148,6 +149,11 @@ static __always_inline struct stats *stats_of(s32 cpu)
 static __always_inline struct task *task_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&wa_tasks, p, 0, 0);
+}
+
+static __always_inline struct role *role_of(s32 cpu)
+{
+	return bpf_map_lookup_elem(&wa_roles, &cpu);
 }
 
 static __always_inline u64 cgroup_of(struct task_struct *p)

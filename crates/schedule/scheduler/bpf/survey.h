@@ -38,12 +38,16 @@ static __always_inline void note_ready(struct task_struct *p, bool woken)
 	task->woken_at = woken ? task->ready_at : 0;
 }
 
-static __always_inline void note_run(struct stats *stats, struct task_struct *p)
+static __always_inline void note_run(struct stats *stats, struct task_struct *p, s32 me)
 {
 	struct task *task = counts(p) ? task_of(p) : NULL;
 	u64 wait;
 
-	if (!task || !task->ready_at)
+	if (!task)
+		return;
+	stats->migrations += task->ran_on && task->ran_on != (u32)me + 1;
+	task->ran_on = me + 1;
+	if (!task->ready_at)
 		return;
 	wait = bpf_ktime_get_ns() - task->ready_at;
 	if ((s64)wait < 0)
@@ -82,8 +86,10 @@ static __always_inline void note_scan(struct stats *stats, u32 scanned)
 static __always_inline void note_pairs(struct stats *stats, struct cpu *here, u32 me,
 				      struct settings *set, u64 now)
 {
+	struct role *mine = role_of(me), *theirs;
 	struct cpu *there;
 	u64 since;
+	bool set_of;
 	u32 i;
 
 	bpf_for(i, 0, set->cpus) {
@@ -94,9 +100,17 @@ static __always_inline void note_pairs(struct stats *stats, struct cpu *here, u3
 							       : here->switched_at;
 		if ((s64)(now - since) <= 0)
 			continue;
+		theirs = role_of(i);
+		set_of = mine && theirs && mine->role && theirs->role &&
+			 mine->group == theirs->group;
 		stats->pair_ns += now - since;
-		if (there->group == here->group)
-			stats->same_pair_ns += now - since;
+		if (set_of)
+			stats->set_pair_ns += now - since;
+		if (there->group != here->group)
+			continue;
+		stats->same_pair_ns += now - since;
+		if (set_of)
+			stats->same_set_pair_ns += now - since;
 	}
 }
 
@@ -115,7 +129,7 @@ static __always_inline void note_switch(struct task_struct *prev, struct task_st
 	before = group_of(prev, set);
 	stats->switches++;
 	note_leave(prev, runnable);
-	note_run(stats, next);
+	note_run(stats, next, me);
 	if (group && before) {
 		stats->user_switches++;
 		stats->same_switches += group == before;

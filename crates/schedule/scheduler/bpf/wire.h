@@ -63,6 +63,8 @@ struct stats {
 	u64 switches;	 /* by every scheduling class */
 	u64 user_switches, same_switches; /* between threads of groups; of the same group */
 	u64 pair_ns, same_pair_ns; /* time beside another CPU that runs a group; the same; survey */
+	u64 set_pair_ns, same_set_pair_ns; /* of these, with a CPU of the same set of roles */
+	u64 migrations; /* runs on another CPU than the last one */
 	u64 latency[BUCKETS];	   /* wake-up to run, ns */
 	u64 scans[SCAN_BUCKETS];
 	u64 latency_ns; /* their sum */
@@ -79,7 +81,7 @@ struct ended {
 
 _Static_assert(sizeof(struct settings) == 80, "as in src/wire.rs");
 _Static_assert(sizeof(struct role) == 8, "as in src/wire.rs");
-_Static_assert(sizeof(struct stats) == 8 * (23 + BUCKETS + SCAN_BUCKETS + 1), "as in src/wire.rs");
+_Static_assert(sizeof(struct stats) == 8 * (26 + BUCKETS + SCAN_BUCKETS + 1), "as in src/wire.rs");
 _Static_assert(sizeof(struct ended) == 336, "as in src/wire.rs");
 
 #endif

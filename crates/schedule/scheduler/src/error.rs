@@ -47,6 +47,19 @@ pub enum Error {
         /// Its name.
         part: &'static str,
     },
+    /// A scheduler's program isn't there.
+    #[error(
+        "there is no program {0}: install it (`cargo install {0}` as far as it is on crates.io)"
+    )]
+    NoProgram(String),
+    /// The scheduler of another program can't be used.
+    #[error("{program}: {says}")]
+    External {
+        /// The program.
+        program: String,
+        /// What happened, and its last words, on one line.
+        says: String,
+    },
     /// The counts can't be offered.
     #[error("can't offer metrics at {address}: {source}; choose another address or port")]
     Metrics {

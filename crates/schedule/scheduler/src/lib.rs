@@ -7,7 +7,8 @@
 //!
 //!   Scheduler::attach ─► (the kernel schedules by it) ─► drop, stop(), its error, its death
 //!                                                        ─► the kernel's own scheduler again
-//!   Observer::attach ─► the same counts of switches while the kernel's own scheduler goes on
+//!   External::start ─► it schedules by another program of sched_ext, until that is stopped
+//!   Observer::attach ─► the same counts of switches, whichever scheduler runs
 //! ```
 //!
 //! **How long a task waits.** Aggregation passes over a thread that wakes up for at most
@@ -31,7 +32,11 @@
 
 mod error;
 #[cfg(feature = "bpf")]
+mod external;
+#[cfg(feature = "bpf")]
 mod features;
+#[cfg(feature = "bpf")]
+mod kernel;
 #[cfg(feature = "bpf")]
 mod live;
 mod load;
@@ -52,7 +57,11 @@ mod words;
 
 pub use error::Error;
 #[cfg(feature = "bpf")]
-pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified, attachable};
+pub use external::{External, program};
+#[cfg(feature = "bpf")]
+pub use kernel::attachable;
+#[cfg(feature = "bpf")]
+pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified};
 pub use load::{group_load, request_load};
 pub use metrics::Metrics;
 #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Print
 
 use crate::error::Error;
 use crate::features::losses;
+use crate::kernel::{enabled, running};
 use crate::roles::Roles;
 use crate::service::Service;
 use crate::settings::{Key, Settings};
@@ -18,9 +19,6 @@ use crate::wire::{RawEnded, RawRole, RawSettings, RawStats};
 
 /// The BPF programs, for any kernel (CO-RE).
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")).as_slice();
-
-const STATE: &str = "/sys/kernel/sched_ext/state";
-const NAME: &str = "/sys/kernel/sched_ext/root/ops";
 
 /// The programs that count under any scheduler.
 const COUNTING: [&str; 3] = ["workahead_switched", "workahead_woken", "workahead_born"];
@@ -109,37 +107,6 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> Error {
     Error::Refused { what, says: format!("{error}; {}", said.join(" | ")) }
 }
 
-/// The running sched_ext scheduler, if any.
-fn running() -> Result<Option<String>, Error> {
-    let state = std::fs::read_to_string(STATE).map_err(|_| Error::NoSchedExt)?;
-    if state.trim() == "disabled" {
-        return Ok(None);
-    }
-    let name = std::fs::read_to_string(NAME).unwrap_or_default();
-    Ok(Some(if name.trim().is_empty() { state.trim() } else { name.trim() }.to_owned()))
-}
-
-/// `CAP_SYS_ADMIN` of linux/capability.h: taking the machine's tasks needs it.
-const CAP_SYS_ADMIN: u64 = 1 << 21;
-
-/// Checks before loading whether a scheduler can be attached.
-///
-/// # Errors
-///
-/// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`].
-pub fn attachable() -> Result<(), Error> {
-    if let Some(name) = running()? {
-        return Err(Error::Taken { name });
-    }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    match held {
-        Some(held) if held & CAP_SYS_ADMIN == 0 => Err(Error::NotAllowed),
-        _ => Ok(()),
-    }
-}
-
 /// Programs that the kernel has, and what is lost on it.
 struct Loaded {
     object: Object,
@@ -150,9 +117,6 @@ struct Loaded {
 /// Loads and configures the programs, without attaching them.
 fn load(settings: &Settings, roles: &Roles) -> Result<Loaded, Error> {
     settings.check()?;
-    if let Some(name) = running()? {
-        return Err(Error::Taken { name });
-    }
     let losses = losses()?;
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("count CPUs", &error))?;
@@ -188,6 +152,9 @@ impl Scheduler {
     /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`], an invalid setting or role,
     /// or the kernel's error.
     pub fn attach(settings: &Settings, roles: &Roles) -> Result<Self, Error> {
+        if let Some(name) = running()? {
+            return Err(Error::Taken { name });
+        }
         let mut observer = Observer::of(load(settings, roles)?)?;
         let mut maps = observer.object.maps_mut();
         let ours = maps.find(|map| map.name() == "workahead");
@@ -221,14 +188,16 @@ impl Scheduler {
 }
 
 impl Observer {
-    /// Counts, with aggregation groups by a key, under the kernel's own scheduler.
+    /// Counts, with aggregation groups by a key, under the scheduler that runs, whose it may be.
+    /// Pairs of CPUs of a set of `roles` are counted for themselves, too.
     ///
     /// # Errors
     ///
-    /// Those of [`Scheduler::attach`].
-    pub fn attach(key: Key) -> Result<Self, Error> {
+    /// [`Error::NoSchedExt`], [`Error::NotAllowed`], an invalid role, or the kernel's error.
+    pub fn attach(key: Key, roles: &Roles) -> Result<Self, Error> {
+        running()?;
         let settings = Settings { key, survey: true, ..Settings::default() };
-        Self::of(load(&settings, &Roles::default())?)
+        Self::of(load(&settings, roles)?)
     }
 
     fn of(Loaded { object, remote, losses }: Loaded) -> Result<Self, Error> {
@@ -451,9 +420,7 @@ impl Remote {
     ///
     /// [`Error::NoSchedExt`].
     pub fn is_running() -> Result<bool, Error> {
-        let ours = running()?.is_some_and(|name| name.starts_with("workahead"));
-        let state = std::fs::read_to_string(STATE).map_err(|_| Error::NoSchedExt)?;
-        Ok(ours && state.trim() == "enabled")
+        Ok(enabled()?.is_some_and(|name| name.starts_with("workahead")))
     }
 
     /// Whether the kernel's own scheduler runs, and another can be attached.

@@ -54,6 +54,13 @@ pub struct Stats {
     pub pair_ns: u64,
     /// Time that they ran the same group.
     pub same_pair_ns: u64,
+    /// Time that pairs of CPUs of one set of roles ran a group each (survey only): siblings, under
+    /// [`Roles::by_core`](crate::Roles::by_core).
+    pub set_pair_ns: u64,
+    /// Time that they ran the same group.
+    pub same_set_pair_ns: u64,
+    /// Runs of users' threads on another CPU than that of their last one.
+    pub migrations: u64,
     /// Time from wake-up to run, of all wake-ups.
     pub latency_ns: u64,
     latency: Vec<u64>,
@@ -77,7 +84,8 @@ macro_rules! counts {
             $with: decisions, chances, taken, picked_head, picked_sibling, picked_companion, kept,
             at_limit, overdue, lost, direct, stolen, balanced, preempted, parked, scanned,
             decide_ns,
-            switches, user_switches, same_switches, pair_ns, same_pair_ns, latency_ns,
+            switches, user_switches, same_switches, pair_ns, same_pair_ns, set_pair_ns,
+            same_set_pair_ns, migrations, latency_ns,
         )
     };
 }
@@ -109,6 +117,9 @@ impl Stats {
             same_switches: 0,
             pair_ns: 0,
             same_pair_ns: 0,
+            set_pair_ns: 0,
+            same_set_pair_ns: 0,
+            migrations: 0,
             latency_ns: 0,
             latency: vec![0; BUCKETS],
             scans: vec![0; SCAN_BUCKETS],
@@ -163,6 +174,12 @@ impl Stats {
     #[must_use]
     pub fn corun_share(&self) -> Option<f64> {
         share(self.same_pair_ns, self.pair_ns)
+    }
+
+    /// The same for pairs of CPUs of one set of roles.
+    #[must_use]
+    pub fn set_corun_share(&self) -> Option<f64> {
+        share(self.same_set_pair_ns, self.set_pair_ns)
     }
 
     /// Threads examined per decision, on average.
@@ -257,6 +274,7 @@ impl Stats {
             ("taken_share", self.taken_share()),
             ("same_share", self.same_share()),
             ("corun_share", self.corun_share()),
+            ("set_corun_share", self.set_corun_share()),
             ("scanned_mean", self.scanned_mean()),
             ("scanned_p99", self.scanned_at(0.99).map(|count| count as f64)),
             ("latency_ns_p50", time(0.5)),

@@ -61,6 +61,9 @@ pub(crate) struct RawStats {
     pub(crate) same_switches: u64,
     pub(crate) pair_ns: u64,
     pub(crate) same_pair_ns: u64,
+    pub(crate) set_pair_ns: u64,
+    pub(crate) same_set_pair_ns: u64,
+    pub(crate) migrations: u64,
     pub(crate) latency: [u64; BUCKETS],
     pub(crate) scans: [u64; SCAN_BUCKETS],
     pub(crate) latency_ns: u64,
@@ -80,6 +83,6 @@ pub(crate) struct RawEnded {
 const _: () = {
     assert!(size_of::<RawSettings>() == 80, "as in wire.h");
     assert!(size_of::<RawRole>() == 8, "as in wire.h");
-    assert!(size_of::<RawStats>() == 8 * (23 + BUCKETS + SCAN_BUCKETS + 1), "as in wire.h");
+    assert!(size_of::<RawStats>() == 8 * (26 + BUCKETS + SCAN_BUCKETS + 1), "as in wire.h");
     assert!(size_of::<RawEnded>() == 336, "as in wire.h");
 };

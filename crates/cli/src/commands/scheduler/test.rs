@@ -108,7 +108,7 @@ fn measure(
     roles: &Roles,
     count: impl Fn(&Read<'_>) -> anyhow::Result<Stats>,
 ) -> anyhow::Result<Comparison> {
-    let observer = Observer::attach(settings.key)?;
+    let observer = Observer::attach(settings.key, &Roles::alone())?;
     let default = count(&|| observer.stats())?.figures();
     drop(observer);
     let started = Instant::now();

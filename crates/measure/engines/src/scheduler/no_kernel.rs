@@ -2,22 +2,22 @@
 
 use workahead_study::engine::EngineError;
 
-use super::SchedulerChoice;
+use super::{SchedulerChoice, Which};
 
 /// Nothing is attached, and nothing counted.
 pub(super) struct Attachment;
 
-/// Why nothing can be attached.
-pub(super) fn lacks() -> Option<String> {
+/// Why it can't be attached.
+pub(super) fn lacks(which: &Which) -> Option<String> {
     let remedy = "this workahead was built without its scheduler: build one with it by cargo build \
                   --release --package workahead-cli --features scheduler";
-    Some(remedy.to_owned())
+    (*which != Which::Default).then(|| remedy.to_owned())
 }
 
 pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError> {
-    match (choice.by_default, lacks()) {
-        (false, Some(why)) => Err(EngineError::refused(why)),
-        _ => Ok(Attachment),
+    match lacks(&choice.which) {
+        Some(why) => Err(EngineError::refused(why)),
+        None => Ok(Attachment),
     }
 }
 

@@ -29,8 +29,11 @@ fn the_schedulers_settings_are_not_the_engines() {
         survey: true,
         ..Settings::default()
     };
-    assert_eq!(choice, SchedulerChoice { by_default: false, settings: wanted, roles: None });
+    assert_eq!(choice, SchedulerChoice { which: Which::Itas, settings: wanted, roles: None });
     assert_eq!(rest.settings.keys().collect::<Vec<_>>(), ["threads", "total_bytes"]);
+    let (choice, _) = read(&cell("scheduler = \"scx_cosmos --mm-affinity\"")).unwrap();
+    let words = ["scx_cosmos", "--mm-affinity"].map(str::to_owned).to_vec();
+    assert_eq!(choice.unwrap().which, Which::External(words));
     let (choice, rest) = read(&cell("scheduler = \"batch\"")).unwrap();
     assert_eq!((choice, rest.text("scheduler")), (None, Some("batch")));
 }
@@ -58,12 +61,16 @@ fn a_cell_runs_or_is_left_out_by_name() {
     assert_eq!(engine.check(&usual).unwrap().impossible, None);
     engine.prepare(&usual, &stop).unwrap();
     let plain = engine.run(&usual, &stop).unwrap();
+    let mut absent = usual.clone();
+    absent.settings.insert("scheduler".to_owned(), Setting::from("scx_none"));
+    assert!(engine.check(&absent).unwrap().impossible.is_some());
+    assert!(engine.run(&absent, &stop).is_err());
     let mut itas = usual;
     itas.settings.insert("scheduler".to_owned(), Setting::from("itas"));
     match engine.check(&itas).unwrap().impossible {
         Some(why) => {
             let why = why.to_string();
-            assert_eq!(kernel::lacks(), Some(why.clone()));
+            assert_eq!(kernel::lacks(&Which::Itas), Some(why.clone()));
             assert!(why.contains("sched_ext") || why.contains("scheduler"), "{why}");
             assert!(engine.run(&itas, &stop).is_err());
             assert!(!plain.measures.contains_key("sibling_switch_share"));

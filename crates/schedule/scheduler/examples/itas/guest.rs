@@ -14,7 +14,7 @@ use workahead_scheduler::{
 };
 
 use crate::load::{Load, look, median};
-use crate::{faults, services, waits};
+use crate::{external, faults, services, waits};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -24,7 +24,7 @@ pub(crate) enum Length {
 
 type Test = (&'static str, fn(Length) -> Result<()>);
 
-const TESTS: [Test; 22] = [
+const TESTS: [Test; 23] = [
     ("attaches_and_leaves", attaches_and_leaves),
     ("aggregates_in_time_and_across_cores", aggregates),
     ("the_kernels_own_is_counted", observed),
@@ -37,6 +37,7 @@ const TESTS: [Test; 22] = [
     ("extremes_of_bonus_and_limit", faults::extremes),
     ("two_loaders", faults::two_loaders),
     ("loader_killed", faults::loader_killed),
+    ("another_program_schedules", external::another_program),
     ("killed_at_any_moment", faults::killed_at_any_moment),
     ("affinity_changes_in_flight", faults::affinity),
     ("a_higher_class_takes_a_cpu", faults::real_time),
@@ -189,7 +190,7 @@ fn aggregates(_: Length) -> Result<()> {
 
 fn observed(_: Length) -> Result<()> {
     // Before the load: beside one, loading the programs takes longer than the load lasts.
-    let observer = Observer::attach(Key::AddressSpace)?;
+    let observer = Observer::attach(Key::AddressSpace, &Roles::alone())?;
     let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
     std::thread::sleep(Duration::from_secs(1));
     let before = observer.stats()?;

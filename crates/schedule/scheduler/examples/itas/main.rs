@@ -10,6 +10,7 @@
 //!   itas work THREADS MILLISECONDS [SPINS]
 //!                                   threads of one process on each CPU, which yield after spins
 //!   itas serve THREADS MILLISECONDS threads on each CPU that sleep and answer
+//!   itas start PROGRAM [WORDS]      start a scheduler's program and stay, for a minute
 //!   itas fork CHILDREN MILLISECONDS processes of one thread on each CPU, of one parent
 //!   itas roam THREADS MILLISECONDS  threads that change their affinity all the time
 //!   itas test [NAME | long]         everything, in a guest that nobody needs
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod external;
 mod faults;
 mod guest;
 mod load;
@@ -60,6 +62,7 @@ fn obey(words: &[&str]) -> Result<()> {
             let window = rest.first().map_or(Ok(400), |word| word.parse())?;
             tune(Duration::from_millis(ms.parse()?), Duration::from_millis(window))
         }
+        ["start", program, words @ ..] => external::start(program, words),
         ["stop"] => Ok(Remote::find()?.ask_to_stop()?),
         ["work", threads, ms, rest @ ..] => {
             let spins_per_yield = rest.first().map_or(Ok(1), |word| word.parse())?;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use workahead_scheduler::{Key, Observer, Settings, Stats};
+use workahead_scheduler::{Key, Observer, Roles, Settings, Stats};
 
 use crate::guest::{Length, attach_with, paper, plain};
 use crate::load::{Load, median};
@@ -50,7 +50,7 @@ fn ours(settings: &Settings) -> Result<Run> {
 }
 
 fn default() -> Result<Run> {
-    let observer = Observer::attach(Key::AddressSpace)?;
+    let observer = Observer::attach(Key::AddressSpace, &Roles::alone())?;
     run(&|| Ok(observer.stats()?))
 }
 

@@ -1,0 +1,209 @@
+//! A scheduler that is another program: started, waited for until it has the tasks, and stopped.
+//!
+//! ```text
+//!   start ─► the program runs ─► the kernel names its scheduler ─► … ─► stop, drop: SIGINT,
+//!               │ ends before, or takes too long                        the kernel's own again
+//!               └─► its last words
+//! ```
+//!
+//! The programs of the scx project (`scx_cosmos`, `scx_lavd`, …) attach when they are started and
+//! leave on SIGINT. The kernel takes the tasks back from one that is killed. One whose starter is
+//! killed is stopped by a guard.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use workahead_machine::process::Guard;
+
+use crate::error::Error;
+use crate::kernel::{attachable, enabled, running};
+
+/// Verifying the largest of them takes seconds, in an emulated guest tens of them.
+const START_MAX: Duration = Duration::from_secs(120);
+/// After this SIGKILL.
+const STOP_MAX: Duration = Duration::from_secs(20);
+/// How long the kernel may take to have its tasks again.
+const VACANT_MAX: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(20);
+/// Lines of what it said last, for an error.
+const LINES: usize = 6;
+
+/// A scheduler of another program, attached until this is dropped.
+#[derive(Debug)]
+pub struct External {
+    program: String,
+    child: Child,
+    guard: Guard,
+    said: Arc<Mutex<VecDeque<String>>>,
+    name: String,
+}
+
+/// The program of this name: a path, or in `PATH`.
+///
+/// # Errors
+///
+/// [`Error::NoProgram`], with how to install one of the scx project.
+pub fn program(name: &str) -> Result<PathBuf, Error> {
+    if name.contains('/') {
+        let path = PathBuf::from(name);
+        return if path.is_file() { Ok(path) } else { Err(Error::NoProgram(name.to_owned())) };
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    found.find(|path| path.is_file()).ok_or_else(|| Error::NoProgram(name.to_owned()))
+}
+
+impl External {
+    /// Starts a program and waits until the kernel schedules by it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`]; [`Error::External`] with its
+    /// last words when it ends or isn't attached within two minutes.
+    pub fn start(program: &Path, words: &[&str]) -> Result<Self, Error> {
+        attachable()?;
+        let name = program.file_name().unwrap_or(program.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        let failed = |says: String| Error::External { program: name.clone(), says };
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Ctrl-C is for this process, which stops the other itself.
+        let mut child =
+            command.process_group(0).spawn().map_err(|error| failed(error.to_string()))?;
+        let said = Arc::default();
+        if let Some(stderr) = child.stderr.take() {
+            let said = Arc::clone(&said);
+            // Ends with the program.
+            std::thread::spawn(move || keep_last(BufReader::new(stderr), &said));
+        }
+        let pid = Pid::from_child(&child);
+        let guard = Guard::over(pid, Signal::INT);
+        let mut started = Self { program: name.clone(), child, guard, said, name: String::new() };
+        started.name = started.attached()?;
+        Ok(started)
+    }
+
+    /// Waits until it has the tasks, and returns its name.
+    fn attached(&mut self) -> Result<String, Error> {
+        let start = Instant::now();
+        loop {
+            if let Some(name) = enabled()? {
+                return Ok(name);
+            }
+            if let Some(status) = self.child.try_wait().map_err(|error| self.failed(&error))? {
+                // The reader may not have read all of it.
+                std::thread::sleep(LOOK);
+                return Err(self.failed(&format!("it ended with {status}")));
+            }
+            if start.elapsed() > START_MAX {
+                return Err(self.failed(&format!("not attached in {} s", START_MAX.as_secs())));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn failed(&self, what: &dyn std::fmt::Display) -> Error {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let last: Vec<&str> = said.iter().map(String::as_str).collect();
+        let says = format!("{what}; {}", last.join(" | "));
+        Error::External { program: self.program.clone(), says }
+    }
+
+    /// The name by which the kernel knows it, often with its version.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Checks that it still has the tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::External`] with its last words.
+    pub fn check(&self) -> Result<(), Error> {
+        match enabled()? {
+            Some(name) if name == self.name => Ok(()),
+            _ => Err(self.failed(&"the kernel took the tasks back")),
+        }
+    }
+
+    /// Stops it; the kernel's own scheduler has the tasks then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::External`] when the kernel doesn't have them in time.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
+        if !within(STOP_MAX, || !matches!(self.child.try_wait(), Ok(None))) {
+            // It isn't to be reasoned with.
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+        self.guard.dismiss();
+        match within(VACANT_MAX, || !matches!(running(), Ok(Some(_)))) {
+            true => Ok(()),
+            false => Err(self.failed(&"it is still attached after its end")),
+        }
+    }
+}
+
+impl Drop for External {
+    fn drop(&mut self) {
+        // After `stop` there is nobody: a process that was waited for isn't signalled.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.end();
+        }
+    }
+}
+
+/// Waits until something is so; false when it takes too long.
+fn within(most: Duration, so: impl FnMut() -> bool) -> bool {
+    let (start, mut so) = (Instant::now(), so);
+    while !so() {
+        if start.elapsed() > most {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
+fn keep_last(lines: impl BufRead, said: &Mutex<VecDeque<String>>) {
+    for line in lines.lines().map_while(Result::ok) {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() == LINES {
+            said.pop_front();
+        }
+        said.push_back(line.chars().take(300).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_or_named_with_the_remedy() {
+        assert!(program("sh").unwrap().is_absolute());
+        assert!(program("/nonexistent/scx_none").is_err());
+        let said = program("scx_none").unwrap_err().to_string();
+        assert!(said.contains("cargo install scx_none"), "{said}");
+    }
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let said = Mutex::default();
+        keep_last("1\n2\n3\n4\n5\n6\n7\n8\n".as_bytes(), &said);
+        assert_eq!(said.into_inner().unwrap(), ["3", "4", "5", "6", "7", "8"]);
+    }
+}
