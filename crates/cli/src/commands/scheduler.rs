@@ -1,5 +1,6 @@
 //! `workahead scheduler`: threads of an aggregation group scheduled together (sched_ext).
 
+mod load;
 mod test;
 
 use std::net::SocketAddr;
@@ -47,18 +48,9 @@ enum Action {
     /// Try it on this machine for half a minute with its own load, compare switches with and
     /// without it, and detach
     Test(test::Args),
-    /// The load of `test`: threads on each CPU that spin and yield, or answer requests
+    /// A program of the loads
     #[command(hide = true)]
-    Load {
-        /// Threads on each CPU
-        threads: usize,
-        /// They sleep until a request comes
-        #[arg(long)]
-        requests: bool,
-        /// Duration
-        #[arg(value_parser = time)]
-        time: Duration,
-    },
+    Load(load::Args),
 }
 
 /// Settings as words.
@@ -137,7 +129,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
         Action::Tune(args) => tune(&args),
         Action::Test(args) => test::run(&args),
-        Action::Load { threads, requests, time } => load(threads, requests, time),
+        Action::Load(args) => load::run(&args),
     }
     .map(|()| ExitCode::SUCCESS)
     .map_err(|error| match error.downcast_ref::<Error>() {
@@ -230,14 +222,6 @@ fn tag(args: &TagArgs) -> anyhow::Result<()> {
 fn stats(json: bool) -> anyhow::Result<()> {
     let stats = Remote::find()?.stats()?;
     if json { output::json(&stats.figures()) } else { output::text(&stats.to_string()) }
-}
-
-fn load(threads: usize, requests: bool, time: Duration) -> anyhow::Result<()> {
-    match requests {
-        true => workahead_scheduler::request_load(threads, time)?,
-        false => workahead_scheduler::group_load(threads, time, 1)?,
-    };
-    Ok(())
 }
 
 fn tune(args: &TuneArgs) -> anyhow::Result<()> {

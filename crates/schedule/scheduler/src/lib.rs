@@ -62,7 +62,7 @@ pub use external::{External, program};
 pub use kernel::attachable;
 #[cfg(feature = "bpf")]
 pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified};
-pub use load::{group_load, request_load};
+pub use load::{Done, Load, Window, Work};
 pub use metrics::Metrics;
 #[cfg(target_os = "linux")]
 pub use notify::notify;

@@ -9,19 +9,19 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_scheduler::{
-    Bonus, Observer, Remote, Roles, Scheduler, Settings, Stats, attachable, changed,
+    Bonus, Observer, Remote, Roles, Scheduler, Settings, Stats, Window, attachable, changed,
 };
 
 use super::Words;
+use super::load::{Kind, Program, Running};
 use crate::commands::study::summary;
 use crate::interrupt::{self, Interrupted};
 use crate::output;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         None => Roles::whole_machine(&machine)?,
     };
     let leave = interrupt::listen()?;
-    let load = Load::start(args.threads, 4 * (args.window + SETTLE_TIME) + LOAD_MARGIN)?;
+    let load = start(args.threads, 4 * (args.window + SETTLE_TIME) + LOAD_MARGIN)?;
     let comparison = measure(machine, &settings, &roles, |read| {
         wait(SETTLE_TIME, leave)?;
         let before = read()?;
@@ -143,33 +143,15 @@ fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The programs; killed when dropped.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn start(threads: usize, time: Duration) -> anyhow::Result<Self> {
-        let me = std::env::current_exe().context("can't find this program's own file")?;
-        let (threads, time) = (threads.to_string(), format!("{}ms", time.as_millis()));
-        let mut load = Self(Vec::new());
-        let spin = [threads.as_str(), &time];
-        let answer = ["1", &time, "--requests"];
-        for words in [&spin[..]; PROGRAMS].into_iter().chain([&answer[..]]) {
-            let mut command = Command::new(&me);
-            command.args(["scheduler", "load"]).args(words).stdin(Stdio::null());
-            load.0.push(command.spawn().context("can't start a program to schedule")?);
-        }
-        Ok(load)
+/// Starts the programs.
+fn start(threads: usize, time: Duration) -> anyhow::Result<Running> {
+    let mut load = Running::default();
+    let spins = Program { kind: Kind::Yield, threads, is_pinned: true, nice: 0 };
+    let answers = Program { kind: Kind::Answer, threads: 1, ..spins };
+    for program in [spins; PROGRAMS].into_iter().chain([answers]) {
+        load.start(program, Window { settle: Duration::ZERO, time })?;
     }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    Ok(load)
 }
 
 /// Rows of the table: label, figure, factor, unit.

@@ -6,20 +6,26 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use workahead_machine::pin;
+use workahead_scheduler::{Load, Window, Work};
 
 /// Turns of a spin between two moves.
 const SPIN: u32 = 2_000;
 
 /// Runs until the time is over and prints how many spins were done.
 pub(crate) fn run(threads_per_cpu: usize, time: Duration, spins_per_yield: u64) -> Result<()> {
-    println!("{} spins", workahead_scheduler::group_load(threads_per_cpu, time, spins_per_yield)?);
+    println!("{} spins", done(Work::Yielding { spins: spins_per_yield }, threads_per_cpu, time)?);
     Ok(())
 }
 
 /// The same for threads that answer requests.
 pub(crate) fn serve(threads_per_cpu: usize, time: Duration) -> Result<()> {
-    println!("{} answers", workahead_scheduler::request_load(threads_per_cpu, time)?);
+    println!("{} answers", done(Work::Answering, threads_per_cpu, time)?);
     Ok(())
+}
+
+fn done(work: Work, threads: usize, time: Duration) -> Result<u64> {
+    let load = Load { work, threads, is_pinned: true };
+    Ok(load.run(Window { settle: Duration::ZERO, time })?.work)
 }
 
 /// Starts a number of processes on each CPU and waits for them: one group by their parent only.
