@@ -15,6 +15,16 @@ fn wrong_words_are_wrong_use() {
         assert!(said.contains(named), "{said}");
     }
     place.fails(&["scheduler", "test", "bonus"], 2);
+    for (option, word, named) in [
+        ("--with", "default,cfs", "scx_cosmos"),
+        ("--with", "itas bonsu=1", "bonsu"),
+        ("--load", "sleep", "overload"),
+        ("--from", "Cargo.lock", "Cargo.lock"),
+    ] {
+        let said = place
+            .fails(&["scheduler", "compare", option, word], if option == "--from" { 1 } else { 2 });
+        assert!(said.contains(named), "{said}");
+    }
     let said = place.fails(&["scheduler", "run", "max-delay=soon"], 2);
     assert!(said.contains("10ms"), "{said}");
     place.fails(&["scheduler", "run", "--metrics", "9100"], 2);
@@ -25,9 +35,58 @@ fn wrong_words_are_wrong_use() {
 #[test]
 fn nothing_runs_here() {
     let place = Place::new();
-    for action in ["stats", "stop", "test"] {
+    for action in ["stats", "stop", "test", "compare"] {
         let said = place.fails(&["scheduler", action], 1);
         let whys = ["sched_ext", "isn't running", "needs root"];
         assert!(whys.iter().any(|why| said.contains(why)), "{said}");
     }
+}
+
+/// Two schedulers under a load, each better at something.
+const RECORD: &str = r#"{
+  "workahead": "0.1.0", "kernel": "6.18.15", "cpu": "made up", "cpus": 4, "cores": 2,
+  "seconds": 3.0, "rounds": 2,
+  "schedulers": [
+    { "words": "default", "ours": false, "name": "the kernel's own" },
+    { "words": "itas", "ours": true, "name": "workahead" },
+    { "words": "scx_none", "ours": false, "name": null }
+  ],
+  "cells": [
+    { "round": 1, "scheduler": "default", "load": "memory",
+      "figures": { "passes_per_s": 100.0, "wait_ns_max": 4e6 } },
+    { "round": 1, "scheduler": "itas", "load": "memory",
+      "figures": { "passes_per_s": 150.0, "wait_ns_max": 8e6 } },
+    { "round": 1, "scheduler": "scx_none", "load": "memory", "figures": {},
+      "failure": "scx_none: it ended with exit status: 1" },
+    { "round": 2, "scheduler": "default", "load": "memory",
+      "figures": { "passes_per_s": 104.0, "wait_ns_max": 4e6 } },
+    { "round": 2, "scheduler": "itas", "load": "memory",
+      "figures": { "passes_per_s": 160.0, "wait_ns_max": 9e6 } }
+  ]
+}"#;
+
+#[test]
+fn a_record_is_shown_with_its_losses() {
+    let place = Place::new();
+    std::fs::write(place.path("record.json"), RECORD).unwrap();
+    let compare = ["scheduler", "compare", "--from", "record.json"];
+    let shown = place.run(&compare);
+    assert!(shown.status.success());
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    for part in [
+        "155 *",
+        "In 1 of 2 rows another scheduler is better",
+        "longest wait: default 4.00 ms, itas 8.50 ms, 2.12 times as good",
+        "it ended with exit status: 1",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let page = place.path("page.html");
+    let words = [&compare[..], &["--html", page.to_str().unwrap()]].concat();
+    let judged = place.json(&words);
+    assert_eq!(judged["losses"][0]["by"], 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} on the page"));
+    assert!(at("Where others are better") < at("<svg"), "losses come first");
+    assert!(!page.contains("<script") && !page.contains("http://"));
 }

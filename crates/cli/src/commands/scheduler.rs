@@ -1,5 +1,6 @@
 //! `workahead scheduler`: threads of an aggregation group scheduled together (sched_ext).
 
+mod compare;
 mod load;
 mod test;
 
@@ -48,6 +49,8 @@ enum Action {
     /// Try it on this machine for half a minute with its own load, compare switches with and
     /// without it, and detach
     Test(test::Args),
+    /// Compare schedulers under loads: the kernel's own, this one, and others that are installed
+    Compare(compare::Args),
     /// A program of the loads
     #[command(hide = true)]
     Load(load::Args),
@@ -129,6 +132,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
         Action::Tune(args) => tune(&args),
         Action::Test(args) => test::run(&args),
+        Action::Compare(args) => compare::run(&args),
         Action::Load(args) => load::run(&args),
     }
     .map(|()| ExitCode::SUCCESS)

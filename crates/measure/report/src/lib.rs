@@ -45,6 +45,7 @@ mod counted;
 mod csv;
 mod date;
 mod download;
+pub mod drawing;
 mod error;
 mod facts;
 mod figures;

@@ -48,9 +48,7 @@ pub enum Error {
         part: &'static str,
     },
     /// A scheduler's program isn't there.
-    #[error(
-        "there is no program {0}: install it (`cargo install {0}` as far as it is on crates.io)"
-    )]
+    #[error("there is no program {0} in PATH: install it (`cargo install {0}`), or give its path")]
     NoProgram(String),
     /// The scheduler of another program can't be used.
     #[error("{program}: {says}")]

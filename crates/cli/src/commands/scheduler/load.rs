@@ -71,7 +71,7 @@ impl Kind {
 }
 
 /// What a program did in its window.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Counted {
     pub(super) work: u64,
     pub(super) cpu_s: f64,

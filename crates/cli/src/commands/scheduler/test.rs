@@ -132,7 +132,7 @@ fn measure(
     Ok(Comparison { kernel, attach_s, detach_s, verified_max, default, no_bonus, itas, unbounded })
 }
 
-fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
+pub(super) fn wait(time: Duration, leave: &AtomicBool) -> anyhow::Result<()> {
     let started = Instant::now();
     while started.elapsed() < time {
         if leave.load(Ordering::Relaxed) {
