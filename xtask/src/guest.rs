@@ -1,6 +1,7 @@
 //! Tests in Linux guests: no host needs sched_ext or counters, and a broken kernel costs nothing.
 
 mod counters;
+mod peers;
 mod servers;
 
 use std::process::Command;
@@ -40,6 +41,15 @@ pub(crate) fn scheduler(workspace: &Workspace, depth: Depth) -> Stage {
 /// Counts and samples a known program in a guest on Arm.
 pub(crate) fn counters(workspace: &Workspace) -> Stage {
     counters::run(workspace)
+}
+
+/// Compares ours with others' schedulers there.
+pub(crate) fn peers(workspace: &Workspace) -> Stage {
+    const NAME: &str = "schedulers compared in a guest";
+    match HAS_GUEST {
+        true => Stage::check(NAME, || peers::run(workspace)),
+        false => Stage::skipped(NAME, NO_GUEST),
+    }
 }
 
 /// Runs servers there, under the kernel's scheduler and ours. In full with more clients.

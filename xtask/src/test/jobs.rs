@@ -141,6 +141,12 @@ pub(crate) const STAGES: [Listed; 22] = [
     .all()
     .needs("tests", ALL)
     .beside(),
+    Listed::new("peers", "schedulers of others, built and compared in a Linux guest", |context| {
+        Ok(vec![guest::peers(context.workspace)])
+    })
+    .full()
+    .needs("tests", ALL)
+    .beside(),
     Listed::new("doctests", "the same for what the default build has not", |context| {
         doc_tests(context, Build::Whole)
     })
