@@ -5,8 +5,8 @@
 #   vm/study.sh target/debug/workahead OBSERVATIONS.jsonl STUDY.toml... [-- WORD...]
 #
 # WORDs go to `study run`. The servers' data is made here, by the same run under the scheduler that
-# is here, and goes along: in the guest, which is emulated, that takes minutes. So do programs of the
-# scx project that a study names (`scheduler = ["default", "scx_lavd"]`), from PATH.
+# is here, and goes along: in the guest, which is emulated, that takes minutes. So do programs of
+# the scx project that a study names (`scheduler = ["default", "scx_lavd"]`), from PATH.
 # WORKAHEAD_GUEST_SECONDS limits how long the guest may take.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
