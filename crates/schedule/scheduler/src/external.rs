@@ -179,7 +179,7 @@ fn within(most: Duration, so: impl FnMut() -> bool) -> bool {
 }
 
 fn keep_last(lines: impl BufRead, said: &Mutex<VecDeque<String>>) {
-    for line in lines.lines().map_while(Result::ok) {
+    for line in lines.lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() == LINES {
             said.pop_front();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn the_last_lines_are_kept() {
         let said = Mutex::default();
-        keep_last("1\n2\n3\n4\n5\n6\n7\n8\n".as_bytes(), &said);
+        keep_last("1\n2\n\n3\n4\n5\n6\n7\n8\n".as_bytes(), &said);
         assert_eq!(said.into_inner().unwrap(), ["3", "4", "5", "6", "7", "8"]);
     }
 }

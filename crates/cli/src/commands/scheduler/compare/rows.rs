@@ -185,6 +185,9 @@ pub(super) fn sentence(record: &Record, rows: &[Row], losses: &[Loss]) -> String
             alone += usize::from(!others.into_iter().any(|at| row.is_level(at)));
         }
     }
+    if all == 0 {
+        return "No row has figures of this project's scheduler and of another.".to_owned();
+    }
     let chance = if record.rounds == 1 { " Of one round some of that is chance." } else { "" };
     format!(
         "In {} of {all} rows another scheduler is better than this project's; in {best} it is the \
