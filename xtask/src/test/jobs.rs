@@ -77,7 +77,7 @@ const USUAL: Depth = Depth::Usual;
 const ALL: Depth = Depth::All;
 
 /// In the order in which they are run: quick ones first, and the default build before the whole.
-pub(crate) const STAGES: [Listed; 22] = [
+pub(crate) const STAGES: [Listed; 23] = [
     Listed::new("setup", "what the tests need, installed where that can be done", |context| {
         let depth = match context.options.sets_up_all(context.packages) {
             true => context.options.depth.max(ALL),

@@ -48,7 +48,7 @@ impl Workers {
     }
 }
 
-/// Whether the system has so many threads; not looked at where each CPU has one.
+/// Whether the system has this many threads; not looked at where each CPU has one.
 fn probe(threads: usize) -> io::Result<()> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     if threads <= cpus + 1 {

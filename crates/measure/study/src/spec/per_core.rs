@@ -13,7 +13,7 @@ impl Spec {
     /// With numbers for this many cores in place of those per core: the nearest whole one, at least
     /// 1. Values of an axis that are the same there are one.
     #[must_use]
-    pub fn on_cores(mut self, cores: usize) -> Spec {
+    pub(crate) fn on_cores(mut self, cores: usize) -> Spec {
         let value = |value: &mut Setting| {
             if let Some(factor) = value.as_text().and_then(factor) {
                 *value = Setting::Integer((factor * cores as f64).round().max(1.0) as i64);
