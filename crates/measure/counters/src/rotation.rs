@@ -86,9 +86,11 @@ impl Rotation {
         let begun_s = pace.now_s();
         for position in first.. {
             let group = self.group_at(position);
-            let slot_begun_s = pace.now_s();
+            let mut slot_begun_s = pace.now_s();
             let current = targets.current();
             let counted = count(&self.groups[group], source, &current, || {
+                // On a busy CPU opening may take as long as a slot.
+                slot_begun_s = pace.now_s();
                 // From the start, not from the last end: the time of opening does not add up.
                 let end_s = begun_s + (position - first + 1) as f64 * self.slot_s;
                 pace.wait_until(end_s.max(slot_begun_s + self.slot_s / 2.0))
