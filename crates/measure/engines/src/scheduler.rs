@@ -58,13 +58,31 @@ enum Which {
 /// Programs of the scx project.
 const EXTERNAL: &str = "scx_";
 
+/// A study may be a stranger's: it names no file, neither to be run nor to be written to.
+fn is_harmless(words: &[String]) -> bool {
+    let has_only = |word: &str, more: &str| {
+        word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c))
+    };
+    let is_option = |word: &String| word.strip_prefix("--").is_some_and(|name| has_only(name, "-"));
+    words.split_first().is_some_and(|(program, options)| {
+        has_only(program, "_")
+            && options.iter().all(|word| is_option(word) || word.parse::<f64>().is_ok())
+    })
+}
+
 /// The scheduler of a cell, and the rest of the cell for the engine.
 fn read(cell: &Cell) -> Result<(Option<SchedulerChoice>, Cell), EngineError> {
     let which = match cell.text(KEY) {
         Some("default") => Which::Default,
         Some("itas") => Which::Itas,
         Some(words) if words.starts_with(EXTERNAL) => {
-            Which::External(words.split_whitespace().map(str::to_owned).collect())
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            if !is_harmless(&words) {
+                let says = "in a study a scheduler has the name of a program in PATH, and options \
+                            that are `--words` and numbers";
+                return Err(EngineError::setting(KEY, says));
+            }
+            Which::External(words)
         }
         _ => return Ok((None, cell.clone())),
     };

@@ -46,6 +46,10 @@ fn an_unknown_scheduler_setting_is_refused() {
         ("scheduler = \"default\", \"scheduler.key\" = \"pid\"", "`key=pid`"),
         ("\"scheduler.bonus\" = 3", "scheduler.bonus"),
         ("scheduler = \"itsa\"", "scheduler"),
+        ("scheduler = \"scx_tools/run\"", "a program in PATH"),
+        ("scheduler = \"scx_layered --example /etc/passwd\"", "a program in PATH"),
+        ("scheduler = \"scx_layered --example=file\"", "a program in PATH"),
+        ("scheduler = \"scx_layered file:config\"", "a program in PATH"),
     ] {
         let error = engine.check(&cell(settings)).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
