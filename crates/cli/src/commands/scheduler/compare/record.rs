@@ -1,14 +1,18 @@
 //! What was measured: a figure of a load under a scheduler in a round, and the record of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use workahead_machine::{atomic_file, regular_file};
 
 /// A record of some hundred cells is some hundred kB.
 const BYTES_MAX: u64 = 64 << 20;
+/// They are compared in columns.
+const SCHEDULERS_MAX: usize = 32;
+/// A hundred rounds of that many under each load.
+const CELLS_MAX: usize = 25_000;
 
 /// A comparison, finished or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,8 +61,11 @@ impl Record {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = regular_file::read(path, BYTES_MAX)
             .with_context(|| format!("can't read {}", path.display()))?;
-        serde_json::from_slice(&bytes)
-            .with_context(|| format!("{} is no record of a comparison", path.display()))
+        let what = || format!("{} is no record of a comparison", path.display());
+        let record: Self = serde_json::from_slice(&bytes).with_context(what)?;
+        let is_one = record.schedulers.len() <= SCHEDULERS_MAX && record.cells.len() <= CELLS_MAX;
+        ensure!(is_one, "{}: it has more schedulers or cells than one has", what());
+        Ok(record)
     }
 
     /// Writes it, whole or not at all.
@@ -80,13 +87,12 @@ impl Record {
 
     /// Failures, each once.
     pub(super) fn failures(&self) -> Vec<String> {
-        let mut failures: Vec<String> = Vec::new();
-        for cell in &self.cells {
-            let failure = cell.failure.as_ref();
-            let said = failure.map(|why| format!("{}, {}: {why}", cell.scheduler, cell.load));
-            failures.extend(said.filter(|said| !failures.contains(said)));
-        }
-        failures
+        let mut seen = HashSet::new();
+        let said = self.cells.iter().filter_map(|cell| {
+            let why = cell.failure.as_ref()?;
+            Some(format!("{}, {}: {why}", cell.scheduler, cell.load))
+        });
+        said.filter(|said| seen.insert(said.clone())).collect()
     }
 }
 
