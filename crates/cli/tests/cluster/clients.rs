@@ -133,7 +133,7 @@ fn clients_that_are_killed_leave_no_spill_files_and_no_memory_reserved() {
     let spilled = || {
         let folder = place.path("spill").join(&names(&place.path("spill"))[0]);
         let workers = names(&folder).into_iter().map(|name| folder.join(name));
-        let inner = workers.flat_map(|folder| {
+        let inner = workers.filter(|folder| folder.is_dir()).flat_map(|folder| {
             let inner = names(&folder).into_iter().map(move |name| folder.join(name));
             inner.collect::<Vec<_>>()
         });

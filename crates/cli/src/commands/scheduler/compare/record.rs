@@ -135,4 +135,21 @@ mod tests {
         let even = Middle::of(vec![4.0, f64::NAN, 3.5]).unwrap();
         assert_eq!((even.median, even.overlaps(&odd)), (3.75, false));
     }
+
+    #[test]
+    fn more_cells_than_a_comparison_has_are_refused() {
+        let cell = r#"{"round": 1, "scheduler": "s", "load": "l", "figures": {}}"#;
+        let of = |cells: usize| {
+            let cells = vec![cell; cells].join(",");
+            let text = format!(
+                r#"{{"workahead": "", "kernel": "", "cpu": "", "cpus": 1, "cores": 1, "seconds": 1,
+                "rounds": 1, "schedulers": [], "cells": [{cells}]}}"#
+            );
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            Record::read(file.path())
+        };
+        assert_eq!(of(CELLS_MAX).unwrap().cells.len(), CELLS_MAX);
+        assert!(of(CELLS_MAX + 1).unwrap_err().to_string().contains("more"));
+    }
 }
