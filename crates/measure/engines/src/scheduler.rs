@@ -30,6 +30,8 @@ use workahead_scheduler::{Roles, Settings, changed};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Reason, Sample, Stop};
 
+use crate::works_in_this_process;
+
 const KEY: &str = "scheduler";
 
 /// Prefix of the scheduler's settings.
@@ -115,8 +117,13 @@ impl Engine for WithScheduler {
         let (choice, rest) = read(cell)?;
         let mut need = self.0.check(&rest)?;
         if let Some(choice) = choice {
-            let why = need.impossible.or_else(|| kernel::lacks(&choice.which).map(Reason::from));
-            need.impossible = why;
+            let why = match &choice.which {
+                Which::External(_) if works_in_this_process(self.name()) => {
+                    Some("a run of this engine is confined and starts no other scheduler".into())
+                }
+                which => kernel::lacks(which),
+            };
+            need.impossible = need.impossible.or(why.map(Reason::from));
         }
         Ok(need)
     }
