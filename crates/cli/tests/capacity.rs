@@ -123,7 +123,7 @@ fn an_idle_server_has_no_answer() {
     let (server, _directory) = start_postgres();
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
-    let arguments = ["capacity", "--attach", &url, "--for", "6s", "--every", "0.2s"];
+    let arguments = ["capacity", "--attach", &url, "--for", "9s", "--every", "0.2s"];
     let output = place.run(&arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
