@@ -1,6 +1,6 @@
 //! Directories of running processes, which the next one removes where their process was killed.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -26,8 +26,10 @@ impl Folder {
             let folder = folder.prefix(prefix).permissions(Permissions::from_mode(0o700));
             let folder = folder.tempdir_in(directory)?;
             let lock = File::create_new(folder.path().join(LOCK))?;
-            // Another one that sweeps may have been faster.
-            if lock.try_lock().is_ok() && lock.metadata()?.nlink() > 0 {
+            // Another one that sweeps may have been faster. Some file systems have no locks: there
+            // nothing is swept either.
+            let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !is_taken && lock.metadata()?.nlink() > 0 {
                 return Ok(Folder { folder, _lock: lock });
             }
         }
@@ -46,12 +48,12 @@ fn sweep(prefix: &str, directory: &Path) {
         let is_ours = entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
             && entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == own);
         let path = entry.path();
-        let held = || {
+        let lock = || {
             let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
             let lock = OpenOptions::new().read(true).custom_flags(flags).open(path.join(LOCK))?;
             lock.try_lock().map_err(io::Error::from).map(|()| lock)
         };
-        if is_ours && let Ok(_lock) = held() {
+        if is_ours && let Ok(_lock) = lock() {
             let _ = fs::remove_dir_all(&path);
         }
     }
