@@ -4,13 +4,14 @@
 //! yet: it is skipped. The file is locked as long as its process lives (flock(2): a killed process
 //! holds no lock), and emptied, not removed, so that nobody locks a file that has no name any more.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Restored, Unsupported, current, explained};
+use crate::private_directory;
 use crate::sysroot::Sysroot;
 
 const DIRECTORY: &str = "run/workahead";
@@ -47,15 +48,10 @@ impl Journal {
             let says = format!("others can write to /{DIRECTORY}: `rm -r` it, and run this again");
             return Err(Unsupported(says));
         }
-        let path = root.path(FILE);
         let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let options = options.custom_flags(libc::O_NOFOLLOW);
-        let mut file = options.open(path).map_err(no_place)?;
+        let options = options.read(true).write(true).custom_flags(libc::O_NOFOLLOW);
         // Who may read it may lock it, and so keep settings from being put back.
-        if file.metadata().map_err(no_place)?.mode() & 0o777 != 0o600 {
-            file.set_permissions(Permissions::from_mode(0o600)).map_err(no_place)?;
-        }
+        let mut file = private_directory::file(&root.path(FILE), options).map_err(no_place)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
