@@ -11,6 +11,8 @@
 //! The kernel could share counters out by itself (multiplexing), and would then extrapolate. Here a
 //! group has its counters for the whole of a slot, or the slot is thrown away and counted as such.
 
+use std::ops::RangeInclusive;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +20,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::source::{CountError, Counting, Reading, Source, Target};
 use crate::stream::{Group, OnCpu, Slot, Spoilt};
 use crate::target::Targets;
+
+/// Seconds of a slot: shorter ones are mostly opening and closing, longer ones leave nothing to
+/// average.
+pub const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;
 
 /// No count of 48-bit counters is larger, however they wrap.
 const COUNT_MAX: u64 = 1 << 48;

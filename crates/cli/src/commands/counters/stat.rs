@@ -12,6 +12,7 @@ use workahead_counters::event::Privilege;
 use workahead_counters::live::Live;
 use workahead_counters::metric;
 use workahead_counters::metrics::{MetricValue, Metrics};
+use workahead_counters::rotation::SLOT_S;
 use workahead_counters::stream::Stream;
 use workahead_counters::table::Table;
 use workahead_counters::target::{Command, ControlGroup, Machine as All, Processes, Targets};
@@ -47,8 +48,6 @@ seconds later SIGKILL), and what was counted until then is shown.";
 /// The default group of metrics.
 const USUAL: &str = "cpi";
 
-/// A longer one is a typing error.
-const SLOT_S_MAX: f64 = 600.0;
 /// One slot for the whole run, where nothing takes turns.
 const WHOLE_S: f64 = 1e9;
 
@@ -118,8 +117,9 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn check(args: &Args) -> anyhow::Result<()> {
-    if !(0.01..=SLOT_S_MAX).contains(&args.slot) {
-        return Err(WrongUse::error(format!("--slot must be 0.01 to {SLOT_S_MAX} seconds")));
+    if !SLOT_S.contains(&args.slot) {
+        let (least, most) = (SLOT_S.start(), SLOT_S.end());
+        return Err(WrongUse::error(format!("--slot must be {least} to {most} seconds")));
     }
     for group in args.metrics.iter().filter(|group| *group != ALL) {
         metric::of_group(group).map_err(|error| WrongUse::error(error.to_string()))?;

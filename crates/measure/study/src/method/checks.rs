@@ -1,10 +1,10 @@
 //! Checks of a method beyond serde's: ranges, and names defined elsewhere.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
 use workahead_counters::counter::ALL;
 use workahead_counters::metric;
+use workahead_counters::rotation::SLOT_S;
 
 use super::Method;
 use crate::instrument;
@@ -12,9 +12,6 @@ use crate::nearest;
 
 /// More repetitions than this are a typing error.
 const REPETITIONS_MAX: u32 = 2_000;
-
-/// Shorter slots are mostly opening and closing; longer ones leave nothing to average.
-const SLOT_S: RangeInclusive<f64> = 0.01..=600.0;
 
 /// Faster sampling would mostly sample itself.
 const PROFILE_HZ_MAX: u32 = 10_000;
