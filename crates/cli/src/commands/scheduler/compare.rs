@@ -113,7 +113,7 @@ fn measured(args: &Args) -> anyhow::Result<Record> {
     for round in 0..args.rounds {
         for at in (0..candidates.len()).map(|at| (at + round as usize) % candidates.len()) {
             let candidate = &candidates[at];
-            let mut stage = Stage { round, candidate, window, roles: &roles, leave };
+            let stage = Stage { round, candidate, window, roles: &roles, leave };
             match candidate.attach(&machine) {
                 Ok(attached) => {
                     record.schedulers[at].name = Some(attached.name());
@@ -219,7 +219,7 @@ impl Stage<'_> {
     }
 
     /// None of the loads ran.
-    fn failed(&mut self, loads: &[&'static Load], error: &anyhow::Error, record: &mut Record) {
+    fn failed(&self, loads: &[&'static Load], error: &anyhow::Error, record: &mut Record) {
         note(&format!("{}: {error:#}", self.candidate.words));
         record.cells.extend(loads.iter().map(|load| Cell {
             round: self.round + 1,

@@ -81,7 +81,7 @@ pub(super) fn html(record: &Record) -> anyhow::Result<String> {
     Ok(document(TEMPLATE, &page)?)
 }
 
-/// Names without options, where they are told apart without.
+/// The program of each, with its options only where two have the same program.
 fn short(names: &[String]) -> Vec<String> {
     let first = |name: &String| name.split(' ').next().unwrap_or_default().to_owned();
     let twice =
