@@ -27,7 +27,10 @@ usage: cargo xtask bench sql [WORDS]
   --queries 4,5,18   only these
   --arms ours,joins,measured
                      held against stock: ours, ours without sideways filters, and ours that builds
-                     on the side with fewer rows
+                     on the side with fewer rows; also `pushed`, which evaluates filters while it
+                     decodes, and `copies`, which runs equal subplans each for itself
+  --duckdb           DuckDB beside them, from text to last row, on the same files or in tables of
+                     its own
   --explain          shows plans with their operators' times
   --json FILE        keep the record there too
 
@@ -52,7 +55,8 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         Some("Shapes of joins") => "sql-shapes",
         _ => "sql",
     };
-    let bench = Bench { package: "workahead-sql".into(), name: name.into() };
+    let beside = if result["duckdb"] == Value::Bool(true) { "-duckdb" } else { "" };
+    let bench = Bench { package: "workahead-sql".into(), name: format!("{name}{beside}") };
     let machine = machine(workspace)?;
     if result["whole"] == Value::Bool(true) {
         let written = record(workspace, &bench, &machine, &result)?;

@@ -66,6 +66,8 @@ pub(crate) struct Arguments {
     pub(crate) arms: Vec<Arm>,
     /// Of each session's pool; without it there is no limit.
     pub(crate) memory_mb: Option<usize>,
+    /// DuckDB runs beside them.
+    pub(crate) duckdb: bool,
     pub(crate) json: bool,
     /// Shows each plan with its operators' times.
     pub(crate) explain: bool,
@@ -86,6 +88,7 @@ impl Arguments {
             queries: Vec::new(),
             arms: Arm::OURS.to_vec(),
             memory_mb: None,
+            duckdb: false,
             json: false,
             explain: false,
         };
@@ -94,6 +97,7 @@ impl Arguments {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
             match word.as_str() {
                 "--bench" | "--nocapture" | "--quiet" => {}
+                "--duckdb" => arguments.duckdb = true,
                 "--json" => arguments.json = true,
                 "--explain" => arguments.explain = true,
                 "--suite" => arguments.suite = SuiteName::named(value()?)?,
@@ -132,6 +136,9 @@ impl Arguments {
         if let Some(number) = self.queries.iter().find(|number| !(1..=count).contains(*number)) {
             return Err(format!("unknown query {number}: there are {count}"));
         }
+        if self.duckdb && self.suite == SuiteName::Shapes {
+            return Err("the shapes' tables are in no file that DuckDB could read".to_owned());
+        }
         match self.storages.iter().find(|storage| !storages.contains(storage)) {
             Some(other) => {
                 let title = self.suite.title();
@@ -148,7 +155,7 @@ impl Arguments {
             && self.rounds >= ROUNDS
             && self.threads == [1, 2]
             && self.storages == self.suite.storages()
-            && self.arms == Arm::OURS
+            && (self.arms == Arm::OURS || self.duckdb)
             && self.memory_mb.is_none()
     }
 }

@@ -81,8 +81,17 @@ struct Logs {
 }
 
 fn logs(query: &QueryRuns, arm: usize) -> Logs {
-    let pairs = query.arms[arm].1.iter().zip(&query.stock);
-    let logs: Vec<f64> = pairs.map(|(ours, stock)| (ours.cpu_s / stock.cpu_s).ln()).collect();
+    logs_of(&query.arms[arm].1, &query.stock, cpu)
+}
+
+/// Of an arm's times, planning included, to DuckDB's.
+fn logs_over_duckdb(query: &QueryRuns, arm: usize) -> Option<Logs> {
+    Some(logs_of(&query.arms[arm].1, query.duckdb.as_ref()?, whole))
+}
+
+fn logs_of(ours: &[Run], others: &[Run], of: fn(&Run) -> f64) -> Logs {
+    let pairs = ours.iter().zip(others);
+    let logs: Vec<f64> = pairs.map(|(ours, other)| (of(ours) / of(other)).ln()).collect();
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
     let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
@@ -123,6 +132,15 @@ fn wall(run: &Run) -> f64 {
     run.wall_s
 }
 
+/// From a query's text to its last row.
+fn whole(run: &Run) -> f64 {
+    run.plan_s + run.wall_s
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
 /// A row for each arm and query.
 pub(crate) fn rows(setting: &Setting) -> Vec<Value> {
     setting.of_arms(rows_of)
@@ -130,9 +148,8 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Value> {
 
 fn rows_of(setting: &Setting, arm: usize) -> Vec<Value> {
     let row = |(query, ratio): (&QueryRuns, Ratio)| {
-        let finite = |value: f64| value.is_finite().then_some(value);
         let ours = &query.arms[arm].1;
-        let figures = json!({
+        let mut figures = json!({
             "stock_cpu_ms": median(&query.stock, cpu) * 1e3,
             "ours_cpu_ms": median(ours, cpu) * 1e3,
             "stock_wall_ms": median(&query.stock, wall) * 1e3,
@@ -146,6 +163,14 @@ fn rows_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "joins": query.joins,
             "joins_left": query.left,
         });
+        if let (Some(duckdb), Some(logs)) = (&query.duckdb, logs_over_duckdb(query, arm)) {
+            let at = |shift: f64| finite((logs.mean + shift * logs.half_width(LEVEL)).exp());
+            figures["whole_ms"] = json!(median(ours, whole) * 1e3);
+            figures["duckdb_ms"] = json!(median(duckdb, whole) * 1e3);
+            figures["over_duckdb"] = json!(logs.mean.exp());
+            figures["over_duckdb_low"] = json!(at(-1.0));
+            figures["over_duckdb_high"] = json!(at(1.0));
+        }
         setting.labelled(arm, &format!("q{}", query.query), figures)
     };
     setting.measured.iter().zip(ratios(&setting.measured, arm)).map(row).collect()
@@ -180,7 +205,7 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
         let ours = |of: fn(&Run) -> f64| sum(&|query| median(&query.arms[arm].1, of));
         let joins = sum(&|query| median(&query.stock, cpu) * query.join_share);
         let log = sum(&|query| logs(query, arm).mean) / chosen.len() as f64;
-        let figures = json!({
+        let mut figures = json!({
             "stock_cpu_ms": stock(cpu) * 1e3,
             "ours_cpu_ms": ours(cpu) * 1e3,
             "stock_wall_ms": stock(wall) * 1e3,
@@ -189,6 +214,17 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "times_less_cpu_geometric_mean": (-log).exp(),
             "bound": stock(cpu) / (stock(cpu) - joins).max(1e-6),
         });
+        if chosen.iter().all(|query| query.duckdb.is_some()) {
+            let duckdb =
+                sum(&|query| query.duckdb.as_ref().map_or(0.0, |runs| median(runs, whole)));
+            let mean_log =
+                |query: &QueryRuns| logs_over_duckdb(query, arm).map_or(0.0, |logs| logs.mean);
+            let log = sum(&mean_log) / chosen.len() as f64;
+            figures["whole_ms"] = json!(ours(whole) * 1e3);
+            figures["duckdb_ms"] = json!(duckdb * 1e3);
+            figures["over_duckdb"] = json!(ours(whole) / duckdb);
+            figures["over_duckdb_geometric_mean"] = json!(log.exp());
+        }
         Some(setting.labelled(arm, name, figures))
     };
     sets.into_iter().filter_map(row).collect()
@@ -204,6 +240,9 @@ pub(crate) fn raw(setting: &Setting) -> Vec<Value> {
         });
         for (arm, runs) in &query.arms {
             row[format!("{}_cpu_s", arm.name())] = json!(seconds(runs));
+        }
+        if let Some(runs) = &query.duckdb {
+            row["duckdb_cpu_s"] = json!(seconds(runs));
         }
         row
     };
@@ -224,7 +263,7 @@ fn table_of(setting: &Setting, arm: usize) -> String {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
-            "  {:<4} {:>8.1}  {:>8.1}  {:>6.3} {:>6.3} {:>6.3} {:>6.2}  {} ({}){}",
+            "  {:<4} {:>8.1}  {:>8.1}  {:>6.3} {:>6.3} {:>6.3} {:>6.2}  {} ({}){}{}",
             row["query"].as_str().unwrap_or_default(),
             number("stock_cpu_ms"),
             number("ours_cpu_ms"),
@@ -235,22 +274,30 @@ fn table_of(setting: &Setting, arm: usize) -> String {
             row["joins"],
             row["joins_left"],
             if row["lost"] == true { "  LOST" } else { "" },
+            beside_duckdb(&row),
         );
     }
     for row in sums_of(setting, arm) {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
-            "  {:<22} {:>8.1} {:>8.1} ms: {:.3} times less CPU (geometric mean {:.3}, bound {:.2})",
+            "  {:<22} {:>8.1} {:>8.1} ms: {:.3} times less CPU (geometric mean {:.3}, bound {:.2}){}",
             row["query"].as_str().unwrap_or_default(),
             number("stock_cpu_ms"),
             number("ours_cpu_ms"),
             number("times_less_cpu"),
             number("times_less_cpu_geometric_mean"),
             number("bound"),
+            beside_duckdb(&row),
         );
     }
     text
+}
+
+fn beside_duckdb(row: &Value) -> String {
+    let Some(over) = row["over_duckdb"].as_f64() else { return String::new() };
+    let ms = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+    format!("  whole {:.1} ms, {over:.2} of DuckDB's {:.1}", ms("whole_ms"), ms("duckdb_ms"))
 }
 
 /// How the figures were measured.
@@ -277,6 +324,16 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
          plans and not joins."
             .to_owned(),
     ];
+    if arguments.duckdb {
+        notes.push(
+            "over_duckdb is the time from a query's text to its last row (whole_ms) to DuckDB's \
+             (duckdb_ms), of the same rounds: planning is part of both. The mean log-ratio of \
+             the pairs with its 95 % interval, and for sums that of the medians' sums. DuckDB \
+             has as many threads, and reads the same Parquet files, with their metadata kept, or \
+             its own tables of the same rows. Its answer is compared with stock's."
+                .to_owned(),
+        );
+    }
     if let Some(mb) = arguments.memory_mb {
         notes.push(format!(
             "Each session has a greedy pool of {mb} MB; queries that fail in any arm are left out."

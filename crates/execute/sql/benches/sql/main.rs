@@ -10,13 +10,15 @@
 //! minimum and maximum, as Parquet has them): without them the planner builds on the wrong side,
 //! and a win would be over a plan and not over a join. So `measured`, ours with the build side
 //! chosen at run time, is an arm of its own: it corrects plans. `joins` is ours without sideways
-//! filters, which save more than joins. `cargo xtask bench sql --help`.
+//! filters, which save more than joins. DuckDB runs in the same rounds if it is asked to.
+//! `cargo xtask bench sql --help`.
 
 #[path = "../../tests/answer/mod.rs"]
 mod answer;
 mod arguments;
 #[path = "../../tests/tpcds/data.rs"]
 mod data;
+mod duckdb;
 mod figures;
 mod join_time;
 #[path = "../../tests/tpcds/order.rs"]
@@ -71,6 +73,7 @@ fn result(arguments: &Arguments, all: &[Setting]) -> Value {
         "title": format!("{} at scale {scale} in DataFusion: our joins and its own", suite.title()),
         "suite": suite.title(),
         "whole": arguments.is_whole(),
+        "duckdb": arguments.duckdb,
         "rows": sums.chain(queries).collect::<Vec<_>>(),
         "rounds": rounds.collect::<Vec<_>>(),
         "notes": figures::notes(arguments),

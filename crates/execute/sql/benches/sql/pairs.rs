@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use workahead_machine::clock::process_cpu_s;
 
 use crate::arguments::Arguments;
+use crate::duckdb::Duckdb;
 use crate::join_time::TimedPlan;
 use crate::sessions::{Arm, Storage, Tables};
 use crate::suite::Suite;
@@ -18,9 +19,11 @@ use crate::suite::Suite;
 /// Runs in which the time inside stock's joins is measured.
 const TIMED: usize = 3;
 
-/// One run of a query: executing it, not planning it.
+/// One run of a query: executing it, and planning it apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
+    /// Nothing where it is part of the others.
+    pub(crate) plan_s: f64,
     pub(crate) cpu_s: f64,
     pub(crate) wall_s: f64,
 }
@@ -32,6 +35,8 @@ pub(crate) struct QueryRuns {
     pub(crate) stock: Vec<Run>,
     /// Likewise.
     pub(crate) arms: Vec<(Arm, Vec<Run>)>,
+    /// Likewise, if it was asked for.
+    pub(crate) duckdb: Option<Vec<Run>>,
     /// The part of stock's CPU time that is spent inside joins.
     pub(crate) join_share: f64,
     pub(crate) joins: usize,
@@ -55,7 +60,11 @@ pub(crate) fn run(
     let session = |arm| runtime.block_on(tables.session(arm, storage, threads));
     let stock = session(Arm::Stock);
     let ours = arguments.arms.iter().map(|arm| (*arm, session(*arm))).collect();
-    let arms = Arms { suite: &tables.suite, runtime, stock, ours };
+    let duckdb = arguments.duckdb.then(|| {
+        let opened = Duckdb::open(tables, storage, threads);
+        opened.unwrap_or_else(|error| panic!("DuckDB: {error}"))
+    });
+    let arms = Arms { suite: &tables.suite, runtime, stock, ours, duckdb };
     let query = |number: &usize| {
         let measured = arms.query(*number, arguments.rounds);
         if arguments.explain {
@@ -77,6 +86,14 @@ struct Arms<'a> {
     runtime: Runtime,
     stock: SessionContext,
     ours: Vec<(Arm, SessionContext)>,
+    duckdb: Option<Duckdb>,
+}
+
+/// What runs a query in the rounds.
+#[derive(Clone, Copy)]
+enum Party<'a> {
+    Session(&'a SessionContext),
+    Duckdb(&'a Duckdb),
 }
 
 impl Arms<'_> {
@@ -89,30 +106,40 @@ impl Arms<'_> {
             checked.unwrap_or_else(|why| panic!("q{number}, {}: {why}", Arm::name(arm)));
         };
         check(Arm::Stock, &rows);
+        if let Some(duckdb) = &self.duckdb {
+            let checked = duckdb.check(&self.suite.text_for_duckdb(number), &rows);
+            checked.unwrap_or_else(|why| panic!("q{number}, DuckDB: {why}"));
+        }
         for (arm, session) in &self.ours {
             check(*arm, &self.run(session, number).map_err(of(*arm))?.1);
         }
-        let sessions: Vec<&SessionContext> =
-            std::iter::once(&self.stock).chain(self.ours.iter().map(|(_, ours)| ours)).collect();
-        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); sessions.len()];
+        let sessions = std::iter::once(&self.stock).chain(self.ours.iter().map(|(_, ours)| ours));
+        let parties: Vec<Party> =
+            sessions.map(Party::Session).chain(self.duckdb.as_ref().map(Party::Duckdb)).collect();
+        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); parties.len()];
         for round in 0..rounds {
             // The order rotates, so that neither position nor predecessor is always the same.
-            let mut order: Vec<usize> = (0..sessions.len()).collect();
-            order.rotate_left(round / 2 % sessions.len());
+            let mut order: Vec<usize> = (0..parties.len()).collect();
+            order.rotate_left(round / 2 % parties.len());
             if round % 2 == 1 {
                 order.reverse();
             }
             for at in order {
-                runs[at].push(self.run(sessions[at], number)?.0);
+                runs[at].push(match parties[at] {
+                    Party::Session(session) => self.run(session, number)?.0,
+                    Party::Duckdb(duckdb) => duckdb.run(&self.suite.text_for_duckdb(number))?,
+                });
             }
         }
-        let plan = self.plan(sessions[1], number);
+        let ours = self.ours.first().map_or(&self.stock, |(_, session)| session);
+        let plan = self.plan(ours, number);
         let join_share = self.join_share(number, warm.cpu_s)?;
         let (joins, left) = (count(&plan, "WorkaheadJoinExec"), count(&plan, "HashJoinExec"));
         let mut runs = runs.into_iter();
         let stock = runs.next().expect("stock is the first");
-        let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs).collect();
-        Ok(QueryRuns { query: number, stock, arms, join_share, joins, left })
+        let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs.by_ref()).collect();
+        let duckdb = runs.next();
+        Ok(QueryRuns { query: number, stock, arms, duckdb, join_share, joins, left })
     }
 
     /// Prints the plans of a query with their operators' metrics.
@@ -140,8 +167,11 @@ impl Arms<'_> {
         session: &SessionContext,
         number: usize,
     ) -> Result<(Run, Vec<RecordBatch>), String> {
+        let start = Instant::now();
         let plan = self.plan(session, number);
-        self.execute(session, plan)
+        let plan_s = start.elapsed().as_secs_f64();
+        let (run, rows) = self.execute(session, plan)?;
+        Ok((Run { plan_s, ..run }, rows))
     }
 
     fn execute(
@@ -153,7 +183,8 @@ impl Arms<'_> {
         let task = session.task_ctx();
         // In a task, as a server would: not on the thread that waits.
         let rows = self.runtime.block_on(self.runtime.spawn(collect(plan, task)));
-        let run = Run { cpu_s: process_cpu_s() - cpu_s, wall_s: wall.elapsed().as_secs_f64() };
+        let (cpu_s, wall_s) = (process_cpu_s() - cpu_s, wall.elapsed().as_secs_f64());
+        let run = Run { plan_s: 0.0, cpu_s, wall_s };
         Ok((run, rows.expect("no panic").map_err(|error| error.to_string())?))
     }
 

@@ -45,15 +45,22 @@ pub(crate) enum Arm {
     Joins,
     /// Ours with the build side chosen at run time.
     Measured,
+    /// Ours with filters evaluated while Parquet is decoded, all of them.
+    Pushed,
+    /// Ours with each equal subplan run anew.
+    Copies,
 }
 
 impl Arm {
-    /// All that are compared with [`Arm::Stock`].
+    /// Those that are compared with [`Arm::Stock`] if nothing else is said.
     pub(crate) const OURS: [Self; 3] = [Self::Ours, Self::Joins, Self::Measured];
 
     pub(crate) fn named(name: &str) -> Result<Self, String> {
-        let found = Self::OURS.into_iter().find(|arm| arm.name() == name);
-        found.ok_or_else(|| format!("unknown arm {name}: choose from ours, joins, measured"))
+        let all = [Self::Ours, Self::Joins, Self::Measured, Self::Pushed, Self::Copies];
+        all.into_iter().find(|arm| arm.name() == name).ok_or_else(|| {
+            let names = all.map(Self::name).join(", ");
+            format!("unknown arm {name}: choose from {names}")
+        })
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -62,6 +69,8 @@ impl Arm {
             Self::Ours => "ours",
             Self::Joins => "joins",
             Self::Measured => "measured",
+            Self::Pushed => "pushed",
+            Self::Copies => "copies",
         }
     }
 
@@ -71,6 +80,8 @@ impl Arm {
             Self::Stock | Self::Ours => None,
             Self::Joins => Some("set workahead.sideways_filters = false"),
             Self::Measured => Some("set workahead.build_side = 'measured'"),
+            Self::Pushed => Some("set datafusion.execution.parquet.pushdown_filters = true"),
+            Self::Copies => Some("set workahead.reuse_subplans = false"),
         }
     }
 }
@@ -114,7 +125,7 @@ impl Tables {
             .with_default_features();
         let builder = match arm {
             Arm::Stock => builder,
-            Arm::Ours | Arm::Joins | Arm::Measured => workahead_sql::install(builder),
+            _ => workahead_sql::install(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
         if let Some(setting) = arm.setting() {

@@ -65,6 +65,14 @@ impl Suite {
         }
     }
 
+    /// The text of a query for DuckDB.
+    pub(crate) fn text_for_duckdb(&self, number: usize) -> String {
+        match self {
+            Self::Tpcds(data) => data.query(number),
+            _ => self.text(number),
+        }
+    }
+
     /// The text of a query.
     pub(crate) fn text(&self, number: usize) -> String {
         match self {

@@ -97,7 +97,8 @@ fn text(folder: &Path, number: usize) -> PathBuf {
 /// A text without its last LIMIT, and the limit.
 pub(crate) fn without_limit(text: &str) -> (&str, Option<usize>) {
     let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-    let cut = text.rsplit_once("LIMIT ").and_then(|(before, n)| Some((before, n.parse().ok()?)));
+    let word = text.to_ascii_lowercase().rfind("limit ");
+    let cut = word.and_then(|at| Some((&text[..at], text[at + 6..].parse().ok()?)));
     cut.map_or((text, None), |(before, limit)| (before.trim_end(), Some(limit)))
 }
 
@@ -122,7 +123,7 @@ fn make(scale: f64, folder: &Path) -> Result<(), Error> {
 }
 
 /// Writes an answer in the form that TPC-H's has.
-fn answer(duckdb: &mut Connection, query: &str, path: &Path) -> Result<(), Error> {
+pub(crate) fn answer(duckdb: &mut Connection, query: &str, path: &Path) -> Result<(), Error> {
     let mut head = String::new();
     for column in rows(duckdb, &format!("describe {query}"))? {
         // DECIMAL(7,2) is a DECIMAL.
@@ -156,4 +157,5 @@ fn rows(duckdb: &mut Connection, query: &str) -> Result<Vec<Vec<String>>, Error>
 fn only_the_last_limit_is_taken_off() {
     assert_eq!(without_limit("a LIMIT 5) b\nLIMIT 100 ;\n\n"), ("a LIMIT 5) b", Some(100)));
     assert_eq!(without_limit("(a LIMIT 5) b;"), ("(a LIMIT 5) b", None));
+    assert_eq!(without_limit("a\nlimit 20"), ("a", Some(20)));
 }

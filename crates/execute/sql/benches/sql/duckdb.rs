@@ -1,0 +1,63 @@
+//! DuckDB beside the sessions: the same files, or its own tables of the same rows.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use datafusion::arrow::array::RecordBatch;
+use workahead_duckdb::{Connection, Database, Error, Library};
+use workahead_machine::clock::process_cpu_s;
+
+use crate::answer::{Answer, Order};
+use crate::data::{self, without_limit};
+use crate::order;
+use crate::pairs::Run;
+use crate::sessions::{Storage, Tables};
+
+pub(crate) struct Duckdb {
+    connection: RefCell<Connection>,
+    home: tempfile::TempDir,
+}
+
+impl Duckdb {
+    /// One with views over the Parquet files, or with tables that it read from them.
+    pub(crate) fn open(tables: &Tables, storage: Storage, threads: usize) -> Result<Self, Error> {
+        let threads = threads.to_string();
+        let settings = [("threads", threads.as_str())];
+        let database = Database::open(Library::find(None)?, ":memory:".as_ref(), &settings)?;
+        let mut connection = database.connect()?;
+        connection.run("set parquet_metadata_cache = true")?;
+        let kind = match storage {
+            Storage::Memory => "table",
+            Storage::Parquet => "view",
+        };
+        for (name, path) in tables.suite.tables() {
+            let path = path.display();
+            connection.run(&format!("create {kind} {name} as from read_parquet('{path}')"))?;
+        }
+        let home = tempfile::tempdir().expect("a temporary directory");
+        Ok(Self { connection: RefCell::new(connection), home })
+    }
+
+    /// Runs a query from its text to its last row: DuckDB's plan is part of it.
+    pub(crate) fn run(&self, text: &str) -> Result<Run, String> {
+        let (wall, cpu_s) = (Instant::now(), process_cpu_s());
+        let mut connection = self.connection.borrow_mut();
+        let mut answer = connection.ask(text).map_err(|error| error.to_string())?;
+        while answer.next_chunk().is_some() {}
+        drop(answer);
+        let (cpu_s, wall_s) = (process_cpu_s() - cpu_s, wall.elapsed().as_secs_f64());
+        Ok(Run { plan_s: 0.0, cpu_s, wall_s })
+    }
+
+    /// Compares rows of DataFusion's with DuckDB's answer.
+    pub(crate) fn check(&self, text: &str, rows: &[RecordBatch]) -> Result<(), String> {
+        let path: PathBuf = self.home.path().join("answer");
+        let (whole, limit) = without_limit(text);
+        data::answer(&mut self.connection.borrow_mut(), whole, &path)
+            .map_err(|error| error.to_string())?;
+        let answer = Answer::read(&path);
+        let columns = order::columns(text, &answer.names());
+        answer.check(rows, &Order { columns, limit })
+    }
+}
