@@ -38,6 +38,8 @@ config_namespace! {
         /// Whether a join's keys filter rows below the joins and aggregates of its probe side, and
         /// build sides that are joined with it.
         pub sideways_filters: bool, default = true
+        /// Whether equal subplans that aggregate are run once (sessions of `workahead-sql`).
+        pub reuse_subplans: bool, default = true
     }
 }
 

@@ -1,9 +1,14 @@
 //! Workahead's rules among those of a session.
 
+use std::sync::Arc;
+
 use datafusion::common::config::OptimizerOptions;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use workahead_datafusion::{WorkaheadOptions, insert_rules};
+use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions, insert_rules};
+
+use crate::reuse::ReusedSubplans;
 
 /// Build sides up to this many bytes are read into one table, by all threads, rather than
 /// exchanged between them with their probe sides.
@@ -33,6 +38,9 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     }
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
     insert_rules(rules);
+    // Before filters of joins are pushed down, which `WorkaheadJoins` precedes.
+    let joins = rules.iter().rposition(|rule| rule.name() == WorkaheadJoins::default().name());
+    rules.insert(joins.map_or(rules.len(), |at| at + 1), Arc::new(ReusedSubplans));
     builder
 }
 

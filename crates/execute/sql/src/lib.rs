@@ -18,6 +18,7 @@
 mod install;
 pub mod output;
 mod peak_pool;
+mod reuse;
 pub mod session;
 
 pub use install::install;

@@ -1,0 +1,123 @@
+//! A place in a plan that reads a subplan which others read too.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+};
+use workahead_datafusion::with_inputs;
+
+use super::subplan::Subplan;
+
+/// One reader of a subplan. Each has a copy of the plan below it; the first that asks runs its own.
+#[derive(Debug)]
+pub(super) struct ReusedSubplanExec {
+    input: Arc<dyn ExecutionPlan>,
+    subplan: Arc<Subplan>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ReusedSubplanExec {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, subplan: Arc<Subplan>) -> Self {
+        Self { input, subplan, metrics: ExecutionPlanMetricsSet::new() }
+    }
+}
+
+impl DisplayAs for ReusedSubplanExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.subplan.number.get().copied().unwrap_or_default();
+        match format {
+            DisplayFormatType::TreeRender => write!(f, "number={number}"),
+            _ => write!(f, "ReusedSubplanExec: number={number}"),
+        }
+    }
+}
+
+impl ExecutionPlan for ReusedSubplanExec {
+    fn name(&self) -> &str {
+        "ReusedSubplanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Ok([input]) = <[_; 1]>::try_from(children) else {
+            return internal_err!("ReusedSubplanExec has one input");
+        };
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.subplan))))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        with_inputs(self, children)
+    }
+
+    /// Alone: rows of the run before would be read again.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::clone(&self.input))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        // What doesn't fit has to go somewhere.
+        if !context.runtime_env().disk_manager.tmp_files_enabled() {
+            return self.input.execute(partition, context);
+        }
+        let metrics = SpillMetrics::new(&self.metrics, partition);
+        self.subplan.read(&self.input, partition, &context, metrics)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::clone(&inputs[0]))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}
