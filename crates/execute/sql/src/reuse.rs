@@ -20,6 +20,7 @@ mod subplan;
 mod tests;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -49,7 +50,7 @@ impl PhysicalOptimizerRule for ReusedSubplans {
             return Ok(plan);
         }
         let mut found = Candidates::of(&plan);
-        found.count_uses(&plan);
+        found.count_uses(&plan, 1);
         found.replace(plan)
     }
 
@@ -83,68 +84,97 @@ fn has_equal_aggregates(plan: &Arc<dyn ExecutionPlan>) -> bool {
     look(plan, &mut Vec::new())
 }
 
-/// Subplans that occur more than once, by their text.
+/// Subplans that occur more than once. Nodes are known by their address.
+#[derive(Default)]
 struct Candidates {
-    by_text: HashMap<String, Vec<Candidate>>,
+    /// Of nodes with an aggregate: the hash of their text.
+    hashes: HashMap<usize, u64>,
+    /// How many nodes have that text.
+    counts: HashMap<u64, usize>,
+    all: Vec<Candidate>,
+    /// The subplan that a node is a copy of.
+    copies: HashMap<usize, usize>,
     numbers: usize,
 }
 
-/// One of several equal subplans.
+/// A subplan with all its copies.
 struct Candidate {
     identity: Identity,
     subplan: Arc<Subplan>,
     /// Places at which it would be read.
     uses: usize,
+    /// The copy that was found first.
+    first: Arc<dyn ExecutionPlan>,
 }
 
-fn text(plan: &Arc<dyn ExecutionPlan>) -> String {
-    displayable(plan.as_ref()).indent(false).to_string()
+fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(plan).cast::<u8>() as usize
 }
 
 impl Candidates {
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
-        let mut found = Self { by_text: HashMap::new(), numbers: 0 };
-        let mut counts: HashMap<String, Vec<Arc<dyn ExecutionPlan>>> = HashMap::new();
-        collect(plan, &mut counts);
-        counts.retain(|_, plans| plans.len() > 1);
-        for (text, plans) in counts {
-            for identity in plans.iter().filter_map(Identity::of) {
-                let all = found.by_text.entry(text.clone()).or_default();
-                if !all.iter().any(|candidate| candidate.identity == identity) {
-                    let subplan = Arc::default();
-                    all.push(Candidate { identity, subplan, uses: 0 });
-                }
-            }
+        let mut found = Self::default();
+        found.hash(plan);
+        for hash in found.hashes.values() {
+            *found.counts.entry(*hash).or_default() += 1;
         }
         found
     }
 
-    /// The one that a plan is equal to.
-    fn find(&mut self, plan: &Arc<dyn ExecutionPlan>) -> Option<&mut Candidate> {
-        let all = self.by_text.get_mut(&text(plan))?;
-        let identity = Identity::of(plan)?;
-        all.iter_mut().find(|candidate| candidate.identity == identity)
+    /// The hash of a plan's text, kept where the plan has an aggregate; and whether it has.
+    fn hash(&mut self, plan: &Arc<dyn ExecutionPlan>) -> (u64, bool) {
+        let mut hasher = DefaultHasher::new();
+        displayable(plan.as_ref()).one_line().to_string().hash(&mut hasher);
+        let mut has = is_whole_aggregate(plan.as_ref());
+        for child in plan.children() {
+            let (hash, below) = self.hash(child);
+            hash.hash(&mut hasher);
+            has |= below;
+        }
+        let hash = hasher.finish();
+        if has {
+            self.hashes.insert(address(plan), hash);
+        }
+        (hash, has)
     }
 
-    /// Counts what is below the copies of one subplan once, as it will run.
-    fn count_uses(&mut self, plan: &Arc<dyn ExecutionPlan>) {
-        if let Some(candidate) = self.find(plan) {
-            candidate.uses += 1;
-            if candidate.uses > 1 {
-                return;
-            }
+    /// Counts what is below the copies of one subplan once, as it will run. Inside of copies, only
+    /// what occurs more often than they do is worth a look.
+    fn count_uses(&mut self, plan: &Arc<dyn ExecutionPlan>, copies: usize) {
+        let hash = self.hashes.get(&address(plan));
+        let Some(count) = hash.map(|hash| self.counts[hash]) else { return };
+        let Some(identity) = (count > copies).then(|| Identity::of(plan)).flatten() else {
+            return plan.children().into_iter().for_each(|child| self.count_uses(child, copies));
+        };
+        let known = self.all.iter().position(|candidate| candidate.identity == identity);
+        if let Some(at) = known {
+            self.all[at].uses += 1;
+            let first = Arc::clone(&self.all[at].first);
+            return self.copy(&first, plan);
         }
-        plan.children().into_iter().for_each(|child| self.count_uses(child));
+        self.copies.insert(address(plan), self.all.len());
+        let (subplan, first) = (Arc::default(), Arc::clone(plan));
+        self.all.push(Candidate { identity, subplan, uses: 1, first });
+        plan.children().into_iter().for_each(|child| self.count_uses(child, count));
+    }
+
+    /// Every node of a copy reads what the first one's reads.
+    fn copy(&mut self, first: &Arc<dyn ExecutionPlan>, plan: &Arc<dyn ExecutionPlan>) {
+        if let Some(at) = self.copies.get(&address(first)) {
+            self.copies.insert(address(plan), *at);
+        }
+        for (first, plan) in first.children().into_iter().zip(plan.children()) {
+            self.copy(first, plan);
+        }
     }
 
     fn replace(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let found = self.find(&plan).filter(|candidate| candidate.uses > 1);
-        let subplan = found.map(|candidate| Arc::clone(&candidate.subplan));
-        if let Some(subplan) = &subplan {
-            let numbers = &mut self.numbers;
-            subplan.number.get_or_init(|| {
-                *numbers += 1;
-                *numbers
+        let at = self.copies.get(&address(&plan)).copied();
+        let at = at.filter(|at| self.all[*at].uses > 1);
+        if let Some(at) = at {
+            self.all[at].subplan.number.get_or_init(|| {
+                self.numbers += 1;
+                self.numbers
             });
         }
         let before: Vec<_> = plan.children().into_iter().cloned().collect();
@@ -154,22 +184,9 @@ impl Candidates {
             true => plan,
             false => with_inputs(plan, after)?,
         };
-        Ok(match subplan {
-            Some(subplan) => Arc::new(ReusedSubplanExec::new(plan, subplan)),
+        Ok(match at {
+            Some(at) => Arc::new(ReusedSubplanExec::new(plan, Arc::clone(&self.all[at].subplan))),
             None => plan,
         })
     }
-}
-
-/// Keeps every subplan that has an aggregate, by its text; says whether this one has.
-fn collect(
-    plan: &Arc<dyn ExecutionPlan>,
-    counts: &mut HashMap<String, Vec<Arc<dyn ExecutionPlan>>>,
-) -> bool {
-    let below = plan.children().into_iter().fold(false, |any, child| collect(child, counts) | any);
-    let has = below || is_whole_aggregate(plan.as_ref());
-    if has {
-        counts.entry(text(plan)).or_default().push(Arc::clone(plan));
-    }
-    has
 }

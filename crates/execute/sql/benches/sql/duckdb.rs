@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use datafusion::arrow::array::RecordBatch;
-use workahead_duckdb::{Connection, Database, Error, Library};
+use serde_json::Value;
+use workahead_duckdb::{Cell, Connection, Database, Error, Library};
 use workahead_machine::clock::process_cpu_s;
 
 use crate::answer::{Answer, Order};
 use crate::data::{self, without_limit};
+use crate::operator_time::Kind;
 use crate::order;
-use crate::pairs::Run;
+use crate::pairs::{Run, Times};
 use crate::sessions::{Storage, Tables};
 
 pub(crate) struct Duckdb {
@@ -50,6 +52,21 @@ impl Duckdb {
         Ok(Run { plan_s: 0.0, cpu_s, wall_s })
     }
 
+    /// Seconds of each kind of operator, by its own profiler.
+    pub(crate) fn times(&self, text: &str) -> Result<Times, String> {
+        let mut connection = self.connection.borrow_mut();
+        let text = format!("explain (analyze, format json) {text}");
+        let mut answer = connection.ask(&text).map_err(|error| error.to_string())?;
+        let chunk = answer.next_chunk().ok_or("DuckDB explains nothing")?;
+        let Ok(Cell::Text(profile)) = chunk.cell(chunk.columns() - 1, 0) else {
+            return Err("DuckDB's profile is no text".to_owned());
+        };
+        let profile: Value = serde_json::from_str(profile).map_err(|error| error.to_string())?;
+        let mut times = Times::default();
+        add_times(&profile, &mut times);
+        Ok(times)
+    }
+
     /// Compares rows of DataFusion's with DuckDB's answer.
     pub(crate) fn check(&self, text: &str, rows: &[RecordBatch]) -> Result<(), String> {
         let path: PathBuf = self.home.path().join("answer");
@@ -60,4 +77,13 @@ impl Duckdb {
         let columns = order::columns(text, &answer.names());
         answer.check(rows, &Order { columns, limit })
     }
+}
+
+fn add_times(node: &Value, times: &mut Times) {
+    if let (Some(name), Some(seconds)) =
+        (node["operator_type"].as_str(), node["operator_timing"].as_f64())
+    {
+        times[Kind::of(name) as usize] += seconds;
+    }
+    node["children"].as_array().into_iter().flatten().for_each(|child| add_times(child, times));
 }

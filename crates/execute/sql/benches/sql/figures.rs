@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::arguments::{Arguments, SuiteName};
-use crate::pairs::{QueryRuns, Run};
+use crate::operator_time::Kind;
+use crate::pairs::{QueryRuns, Run, Times};
 use crate::sessions::{Arm, Storage};
 use crate::shapes;
 
@@ -230,6 +231,28 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
     sets.into_iter().filter_map(row).collect()
 }
 
+/// Tables of where the time is, for settings of one thread.
+pub(crate) fn times(all: &[Setting]) -> Vec<Value> {
+    let tables = all.iter().filter(|setting| setting.threads == 1).map(|setting| {
+        let rows: Vec<Value> = setting.measured.iter().flat_map(times_of).collect();
+        let storage = setting.storage.name();
+        json!({ "title": format!("Where the time is: tables in {storage}, one thread"), "rows": rows })
+    });
+    tables.collect()
+}
+
+fn times_of(query: &QueryRuns) -> Vec<Value> {
+    let row = |system: &str, times: &Times| {
+        let mut row = json!({ "query": format!("q{}", query.query), "system": system });
+        for kind in Kind::ALL {
+            row[format!("{}_ms", kind.name())] = json!(times[kind as usize] * 1e3);
+        }
+        row
+    };
+    let ours = row("ours", &query.times);
+    std::iter::once(ours).chain(query.duckdb_times.as_ref().map(|of| row("DuckDB", of))).collect()
+}
+
 /// Every run, in seconds of CPU.
 pub(crate) fn raw(setting: &Setting) -> Vec<Value> {
     let seconds = |runs: &[Run]| runs.iter().map(cpu).collect::<Vec<_>>();
@@ -313,6 +336,10 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
         "cpu_ratio is ours to stock: the mean log-ratio of the pairs, and its 95 % interval, \
          adjusted after Holm for the number of queries in the setting; lost means that the whole \
          interval is above 1.03."
+            .to_owned(),
+        "Where the time is: CPU inside operators without their inputs, of the first arm's plan, \
+         medians of three runs with a clock around each operator; DuckDB's are its profiler's, of \
+         one run, and its scans evaluate filters. Sideways filters are filters."
             .to_owned(),
         "bound is 1 / (1 - share of stock's CPU time inside its joins): what a query would gain \
          if joins were free. A sideways filter saves work of other operators too, so ours may \

@@ -20,7 +20,7 @@ mod arguments;
 mod data;
 mod duckdb;
 mod figures;
-mod join_time;
+mod operator_time;
 #[path = "../../tests/tpcds/order.rs"]
 mod order;
 mod pairs;
@@ -75,6 +75,7 @@ fn result(arguments: &Arguments, all: &[Setting]) -> Value {
         "whole": arguments.is_whole(),
         "duckdb": arguments.duckdb,
         "rows": sums.chain(queries).collect::<Vec<_>>(),
+        "tables": figures::times(all),
         "rounds": rounds.collect::<Vec<_>>(),
         "notes": figures::notes(arguments),
     })

@@ -12,11 +12,11 @@ use workahead_machine::clock::process_cpu_s;
 
 use crate::arguments::Arguments;
 use crate::duckdb::Duckdb;
-use crate::join_time::TimedPlan;
+use crate::operator_time::{Kind, TimedPlan};
 use crate::sessions::{Arm, Storage, Tables};
 use crate::suite::Suite;
 
-/// Runs in which the time inside stock's joins is measured.
+/// Runs in which the time inside operators is measured.
 const TIMED: usize = 3;
 
 /// One run of a query: executing it, and planning it apart.
@@ -27,6 +27,9 @@ pub(crate) struct Run {
     pub(crate) cpu_s: f64,
     pub(crate) wall_s: f64,
 }
+
+/// Seconds, in the order of [`Kind::ALL`].
+pub(crate) type Times = [f64; Kind::ALL.len()];
 
 /// The runs of one query.
 pub(crate) struct QueryRuns {
@@ -39,6 +42,9 @@ pub(crate) struct QueryRuns {
     pub(crate) duckdb: Option<Vec<Run>>,
     /// The part of stock's CPU time that is spent inside joins.
     pub(crate) join_share: f64,
+    /// Seconds of each kind of operator in the first arm's plan, and in DuckDB's.
+    pub(crate) times: Times,
+    pub(crate) duckdb_times: Option<Times>,
     pub(crate) joins: usize,
     /// Joins that our rule left to DataFusion.
     pub(crate) left: usize,
@@ -133,13 +139,29 @@ impl Arms<'_> {
         }
         let ours = self.ours.first().map_or(&self.stock, |(_, session)| session);
         let plan = self.plan(ours, number);
-        let join_share = self.join_share(number, warm.cpu_s)?;
+        let (stock_times, stock_s) = self.times(&self.stock, number)?;
+        let join_s = stock_times[Kind::Join as usize];
+        // Plans without joins take next to nothing.
+        let join_share = (join_s / stock_s.max(warm.cpu_s * 1e-3)).clamp(0.0, 1.0);
+        let (times, _) = self.times(ours, number)?;
+        let text = self.suite.text_for_duckdb(number);
+        let duckdb_times = self.duckdb.as_ref().map(|duckdb| duckdb.times(&text)).transpose()?;
         let (joins, left) = (count(&plan, "WorkaheadJoinExec"), count(&plan, "HashJoinExec"));
         let mut runs = runs.into_iter();
         let stock = runs.next().expect("stock is the first");
         let arms = self.ours.iter().map(|(arm, _)| *arm).zip(runs.by_ref()).collect();
         let duckdb = runs.next();
-        Ok(QueryRuns { query: number, stock, arms, duckdb, join_share, joins, left })
+        Ok(QueryRuns {
+            query: number,
+            stock,
+            arms,
+            duckdb,
+            join_share,
+            times,
+            duckdb_times,
+            joins,
+            left,
+        })
     }
 
     /// Prints the plans of a query with their operators' metrics.
@@ -188,18 +210,23 @@ impl Arms<'_> {
         Ok((run, rows.expect("no panic").map_err(|error| error.to_string())?))
     }
 
-    /// The median of a few runs; `likely` is the query's time, for plans without joins.
-    fn join_share(&self, number: usize, likely: f64) -> Result<f64, String> {
-        let shares: Result<Vec<f64>, String> = (0..TIMED)
+    /// Seconds of each kind of operator, and of the whole: medians of a few runs.
+    fn times(&self, session: &SessionContext, number: usize) -> Result<(Times, f64), String> {
+        let runs: Result<Vec<(Times, f64)>, String> = (0..TIMED)
             .map(|_| {
-                let timed = TimedPlan::new(self.plan(&self.stock, number)).expect("clocks fit in");
-                let (run, _) = self.execute(&self.stock, Arc::clone(&timed.plan))?;
-                Ok(timed.join_s() / run.cpu_s.max(likely * 1e-3))
+                let timed = TimedPlan::new(self.plan(session, number)).expect("clocks fit in");
+                let (run, _) = self.execute(session, Arc::clone(&timed.plan))?;
+                Ok((Kind::ALL.map(|kind| timed.seconds(kind)), run.cpu_s))
             })
             .collect();
-        let mut shares = shares?;
-        shares.sort_by(f64::total_cmp);
-        Ok(shares[TIMED / 2].clamp(0.0, 1.0))
+        let runs = runs?;
+        let median = |of: &dyn Fn(&(Times, f64)) -> f64| {
+            let mut values: Vec<f64> = runs.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values[TIMED / 2]
+        };
+        let times = Kind::ALL.map(|kind| median(&|(times, _)| times[kind as usize]));
+        Ok((times, median(&|(_, whole)| *whole)))
     }
 }
 

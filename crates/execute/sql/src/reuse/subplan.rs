@@ -19,7 +19,10 @@ const POOL_PART: usize = 16;
 
 /// One partition's rows, once they are all there. Whoever waits for them drives the work, so that
 /// it goes on where the first reader leaves.
-type Collected = Shared<BoxFuture<'static, std::result::Result<Arc<Rows>, Arc<DataFusionError>>>>;
+type Collected = Shared<BoxFuture<'static, CollectedRows>>;
+type CollectedRows = std::result::Result<Arc<Rows>, Arc<DataFusionError>>;
+/// Those that nobody asked for yet are none.
+type Partitions = Vec<Mutex<Option<Collected>>>;
 
 /// What is run once.
 #[derive(Default)]
@@ -27,7 +30,7 @@ pub(super) struct Subplan {
     /// Names it in `EXPLAIN`.
     pub(super) number: OnceLock<usize>,
     /// The copy that is run, its first reader's, and its partitions.
-    run: OnceLock<(Arc<dyn ExecutionPlan>, Vec<Mutex<Option<Collected>>>)>,
+    run: OnceLock<(Arc<dyn ExecutionPlan>, Partitions)>,
 }
 
 impl std::fmt::Debug for Subplan {

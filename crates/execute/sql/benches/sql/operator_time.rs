@@ -1,7 +1,7 @@
-//! CPU time inside the joins of a query: a clock runs in each join, and one in its inputs.
+//! CPU time inside the operators of a query, by their kind: a clock runs in each of them.
 //!
-//! The joins' own metrics don't have it: their build time contains the input's, and their join time
-//! leaves out the hashing of probe keys.
+//! Their own metrics don't have it: a join's build time contains the input's, its join time leaves
+//! out the hashing of probe keys, and a scan has none.
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,33 +24,79 @@ use workahead_machine::clock::thread_cpu_s;
 /// CPU nanoseconds of all threads.
 type Clock = Arc<AtomicU64>;
 
-/// A plan whose joins are timed.
+/// What an operator does, of DataFusion's, ours or DuckDB's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// DuckDB's evaluate most filters.
+    Scan,
+    Filter,
+    Join,
+    Aggregate,
+    Sort,
+    Other,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Scan, Self::Filter, Self::Join, Self::Aggregate, Self::Sort, Self::Other];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::Filter => "filter",
+            Self::Join => "join",
+            Self::Aggregate => "aggregate",
+            Self::Sort => "sort",
+            Self::Other => "other",
+        }
+    }
+
+    /// By the name of a node.
+    pub(crate) fn of(node: &str) -> Self {
+        let node = node.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| node.contains(word));
+        match () {
+            () if has(&["merge"]) && !has(&["join"]) => Self::Other,
+            () if has(&["datasource", "scan", "parquet"]) => Self::Scan,
+            () if has(&["filterexec"]) || node == "filter" => Self::Filter,
+            () if has(&["join"]) => Self::Join,
+            () if has(&["aggregate", "group_by"]) => Self::Aggregate,
+            () if has(&["sort", "order_by", "top_n"]) => Self::Sort,
+            () => Self::Other,
+        }
+    }
+}
+
+/// A plan whose operators are timed.
 pub(crate) struct TimedPlan {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
-    joins: Clock,
-    inputs: Clock,
+    /// Each operator with its inputs, and those inputs alone.
+    clocks: Vec<(Kind, Clock, Vec<Clock>)>,
 }
 
 impl TimedPlan {
     /// The same plan with clocks.
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        let (joins, inputs) = (Clock::default(), Clock::default());
+        let mut clocks = Vec::new();
         let plan = plan.transform_up(|node| {
-            if !matches!(node.name(), "HashJoinExec" | "NestedLoopJoinExec" | "SortMergeJoinExec") {
-                return Ok(Transformed::no(node));
-            }
-            let children = node.children().into_iter().cloned();
-            let children = children.map(|child| with_clock(child, &inputs)).collect();
-            let node = datafusion::physical_plan::replace_children_if_necessary(node, children)?;
-            Ok(Transformed::yes(with_clock(node, &joins)))
+            let inputs = node.children().into_iter();
+            let inputs = inputs.filter_map(|child| child.downcast_ref::<TimedExec>());
+            let inputs = inputs.map(|timed| Arc::clone(&timed.clock)).collect();
+            let clock = Clock::default();
+            clocks.push((Kind::of(node.name()), Arc::clone(&clock), inputs));
+            Ok(Transformed::yes(with_clock(node, &clock)))
         })?;
-        Ok(Self { plan: plan.data, joins, inputs })
+        Ok(Self { plan: plan.data, clocks })
     }
 
-    /// CPU seconds in joins, without their inputs.
-    pub(crate) fn join_s(&self) -> f64 {
-        let ns = |clock: &Clock| clock.load(Ordering::Relaxed) as f64;
-        (ns(&self.joins) - ns(&self.inputs)) * 1e-9
+    /// CPU seconds in operators of a kind, without their inputs. Those of an operator that runs its
+    /// input in a task of its own are none.
+    pub(crate) fn seconds(&self, kind: Kind) -> f64 {
+        let ns = |clock: &Clock| clock.load(Ordering::Relaxed);
+        let of_kind = self.clocks.iter().filter(|(other, ..)| *other == kind);
+        let own = of_kind
+            .map(|(_, clock, inputs)| ns(clock).saturating_sub(inputs.iter().map(ns).sum()) as f64);
+        own.sum::<f64>() * 1e-9
     }
 }
 
