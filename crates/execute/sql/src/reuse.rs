@@ -27,8 +27,8 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-use datafusion::physical_plan::{ExecutionPlan, displayable};
-use workahead_datafusion::{WorkaheadOptions, with_inputs};
+use datafusion::physical_plan::{ExecutionPlan, displayable, replace_children_if_necessary};
+use workahead_datafusion::WorkaheadOptions;
 
 use identity::Identity;
 use node::ReusedSubplanExec;
@@ -177,13 +177,9 @@ impl Candidates {
                 self.numbers
             });
         }
-        let before: Vec<_> = plan.children().into_iter().cloned().collect();
-        let after = before.iter().cloned().map(|child| self.replace(child));
-        let after = after.collect::<Result<Vec<_>>>()?;
-        let plan = match before.iter().zip(&after).all(|(one, other)| Arc::ptr_eq(one, other)) {
-            true => plan,
-            false => with_inputs(plan, after)?,
-        };
+        let children = plan.children().into_iter().cloned();
+        let children = children.map(|child| self.replace(child)).collect::<Result<_>>()?;
+        let plan = replace_children_if_necessary(plan, children)?;
         Ok(match at {
             Some(at) => Arc::new(ReusedSubplanExec::new(plan, Arc::clone(&self.all[at].subplan))),
             None => plan,
