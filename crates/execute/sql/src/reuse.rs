@@ -1,4 +1,5 @@
-//! Equal parts of a plan that aggregate are run once: a `WITH` query that is named twice, or a view.
+//! Parts of a plan that are equal and aggregate are run once: a `WITH` query that is named twice,
+//! or a view.
 //!
 //! ```text
 //! join                                   join
@@ -8,10 +9,10 @@
 //! ```
 //!
 //! DataFusion plans a `WITH` query anew wherever it is named. Here the rows of an aggregate, and of
-//! what stands above it in each copy alike, are kept for all that ask, in memory up to a part of the
-//! pool and in a spill file beyond. A filter of one reader can't reach into what others read too, so
-//! it comes before filters of joins are pushed down. Subplans are equal when they are the same bytes
-//! in DataFusion's own format of plans, and read the same files or the same arrays.
+//! what stands above it in each copy alike, are kept for all readers, in memory up to a part of the
+//! pool and in a spill file beyond it. A filter of one reader can't reach into what others read, so
+//! this comes before filters of joins are pushed down. Subplans are equal when they are the same
+//! bytes in DataFusion's own format of plans, and read the same files or the same arrays.
 
 mod identity;
 mod node;

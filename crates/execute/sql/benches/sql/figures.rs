@@ -236,7 +236,8 @@ pub(crate) fn times(all: &[Setting]) -> Vec<Value> {
     let tables = all.iter().filter(|setting| setting.threads == 1).map(|setting| {
         let rows: Vec<Value> = setting.measured.iter().flat_map(times_of).collect();
         let storage = setting.storage.name();
-        json!({ "title": format!("Where the time is: tables in {storage}, one thread"), "rows": rows })
+        let title = format!("Where the time is: tables in {storage}, one thread");
+        json!({ "title": title, "rows": rows })
     });
     tables.collect()
 }

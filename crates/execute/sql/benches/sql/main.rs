@@ -10,7 +10,7 @@
 //! minimum and maximum, as Parquet has them): without them the planner builds on the wrong side,
 //! and a win would be over a plan and not over a join. So `measured`, ours with the build side
 //! chosen at run time, is an arm of its own: it corrects plans. `joins` is ours without sideways
-//! filters, which save more than joins. DuckDB runs in the same rounds if it is asked to.
+//! filters, which save more than joins. With `--duckdb`, DuckDB runs in the same rounds.
 //! `cargo xtask bench sql --help`.
 
 #[path = "../../tests/answer/mod.rs"]

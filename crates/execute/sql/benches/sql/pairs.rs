@@ -38,7 +38,7 @@ pub(crate) struct QueryRuns {
     pub(crate) stock: Vec<Run>,
     /// Likewise.
     pub(crate) arms: Vec<(Arm, Vec<Run>)>,
-    /// Likewise, if it was asked for.
+    /// Likewise, with `--duckdb`.
     pub(crate) duckdb: Option<Vec<Run>>,
     /// The part of stock's CPU time that is spent inside joins.
     pub(crate) join_share: f64,

@@ -17,8 +17,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 /// The part of a pool that one subplan's rows take at most; the rest is spilled.
 const POOL_PART: usize = 16;
 
-/// One partition's rows, once they are all there. Whoever waits for them drives the work, so that
-/// it goes on where the first reader leaves.
+/// One partition's rows, once they are all there. Each reader that waits drives the work, so that
+/// it goes on where the first one leaves.
 type Collected = Shared<BoxFuture<'static, CollectedRows>>;
 type CollectedRows = std::result::Result<Arc<Rows>, Arc<DataFusionError>>;
 /// Those that nobody asked for yet are none.

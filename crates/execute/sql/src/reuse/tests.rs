@@ -1,3 +1,5 @@
+//! Queries with equal subplans, against the same without reuse.
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -18,7 +20,8 @@ const TWICE: &str = "with sums as (select k % 20000 as g, sum(v) as total from t
                      order by g";
 
 /// The same kind of query without a sort, which asks for more memory than the pool has.
-const TWICE_UNSORTED: &str = "with sums as (select k % 20000 as g, sum(v) as total from t group by g) \
+const TWICE_UNSORTED: &str = "with sums as \
+                              (select k % 20000 as g, sum(v) as total from t group by g) \
                               select count(*), sum(g) from sums \
                               where total > (select avg(total) from sums)";
 
