@@ -86,7 +86,13 @@ impl JoinStream {
             let (next, output) = match std::mem::replace(&mut self.state, State::Done) {
                 State::Building(mut table) => match table.poll_unpin(cx) {
                     Poll::Pending => return self.pause(State::Building(table)),
-                    Poll::Ready(Ok(built)) => (self.after_build(&built.table), None),
+                    Poll::Ready(Ok(built)) => {
+                        // The streams that waited for it have just been woken, and Tokio keeps the
+                        // last one for this thread, which no other can run it for.
+                        cx.waker().wake_by_ref();
+                        let next = self.after_build(&built.table);
+                        return self.pause(next);
+                    }
                     Poll::Ready(Err(error)) => {
                         return Poll::Ready(Some(Err(DataFusionError::Shared(error))));
                     }

@@ -2,7 +2,7 @@
 //! and maximum. DataFusion's own memory table has only rows and bytes.
 
 use std::fmt::{self, Formatter};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -74,7 +74,8 @@ impl TableProvider for StatisticsTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let parts = [self.batches.clone()];
         let rows = MemorySourceConfig::try_new(&parts, self.schema(), projection.cloned())?;
-        let source = Source { rows, columns: Arc::clone(&self.columns) };
+        let source =
+            Source { rows, columns: Arc::clone(&self.columns), statistics: Arc::default() };
         Ok(DataSourceExec::from_data_source(source))
     }
 }
@@ -84,13 +85,16 @@ impl TableProvider for StatisticsTable {
 struct Source {
     rows: MemorySourceConfig,
     columns: Arc<Vec<ColumnStatistics>>,
+    /// Counting bytes takes a look at every array, and a planner wants them often.
+    statistics: Arc<OnceLock<Arc<Statistics>>>,
 }
 
 impl Source {
     /// A scan that DataFusion derived from this one.
     fn with_rows(&self, rows: &Arc<dyn DataSource>) -> Arc<dyn DataSource> {
         let rows = rows.downcast_ref::<MemorySourceConfig>().expect("a scan of memory").clone();
-        Arc::new(Self { rows, columns: Arc::clone(&self.columns) })
+        let (columns, statistics) = (Arc::clone(&self.columns), Arc::default());
+        Arc::new(Self { rows, columns, statistics })
     }
 }
 
@@ -126,14 +130,18 @@ impl DataSource for Source {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let own = self.rows.partition_statistics(partition)?;
         if partition.is_some() {
-            return Ok(own);
+            return self.rows.partition_statistics(partition);
         }
+        if let Some(known) = self.statistics.get() {
+            return Ok(Arc::clone(known));
+        }
+        let own = self.rows.partition_statistics(partition)?;
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let columns = self.rows.projection().as_ref().unwrap_or(&all);
         let column_statistics = columns.iter().map(|at| self.columns[*at].clone()).collect();
-        Ok(Arc::new(Statistics { column_statistics, ..own.as_ref().clone() }))
+        let all = Arc::new(Statistics { column_statistics, ..own.as_ref().clone() });
+        Ok(Arc::clone(self.statistics.get_or_init(|| all)))
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {

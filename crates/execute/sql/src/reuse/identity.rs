@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::ScalarFunctionExpr;
@@ -12,6 +13,7 @@ use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::Boundedness;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use datafusion_proto::bytes::physical_plan_to_bytes_with_extension_codec;
 use workahead_datafusion::WorkaheadCodec;
@@ -26,6 +28,7 @@ pub(super) struct Identity {
 
 impl Identity {
     /// Of a plan; none of one that may give other rows each time, or whose nodes have no bytes.
+    /// Scans of other kinds are not tried: what says that they have none may print all their rows.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         if plan.exists(|node| Ok(differs_each_time(node))).unwrap_or(true) {
             return None;
@@ -79,10 +82,17 @@ fn arrays_of(node: &dyn ExecutionPlan) -> Option<Vec<usize>> {
     Some(read)
 }
 
+fn is_known_leaf(node: &dyn ExecutionPlan) -> bool {
+    let source = node.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
+    let known = source
+        .is_some_and(|source| source.is::<MemorySourceConfig>() || source.is::<FileScanConfig>());
+    known || node.is::<EmptyExec>() || node.is::<PlaceholderRowExec>()
+}
+
 /// Whether a node depends on more than its inputs and its text.
 fn differs_each_time(node: &Arc<dyn ExecutionPlan>) -> bool {
     let unbounded = !matches!(node.properties().boundedness, Boundedness::Bounded);
-    let mut found = unbounded || node.name() == "WorkTableExec";
+    let mut found = unbounded || (node.children().is_empty() && !is_known_leaf(node.as_ref()));
     let visited = node.apply_expressions(&mut |root: &Arc<dyn PhysicalExpr>| {
         let differs = root.exists(|expression| {
             Ok(expression.is_volatile_node()

@@ -63,7 +63,12 @@ impl Subplan {
             }
         };
         let schema = plan.schema();
-        let rows = async move { collected.await.map_err(DataFusionError::Shared)?.stream() };
+        let rows = async move {
+            let rows = collected.await.map_err(DataFusionError::Shared)?;
+            // Readers that waited may run on this thread only, until this one lets go of it.
+            tokio::task::yield_now().await;
+            rows.stream()
+        };
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::once(rows).try_flatten())))
     }
 }

@@ -8,6 +8,7 @@ mod runtime_build_side;
 mod sharing;
 mod sideways;
 mod spilling;
+mod threads;
 mod types;
 
 use std::sync::Arc;
