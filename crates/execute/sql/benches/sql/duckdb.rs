@@ -9,12 +9,11 @@ use serde_json::Value;
 use workahead_duckdb::{Cell, Connection, Database, Error, Library};
 use workahead_machine::clock::process_cpu_s;
 
-use crate::answer::{Answer, Order};
 use crate::data::{self, without_limit};
 use crate::operator_time::Kind;
-use crate::order;
 use crate::pairs::{Run, Times};
 use crate::sessions::{Storage, Tables};
+use crate::suite::check_answer;
 
 pub(crate) struct Duckdb {
     connection: RefCell<Connection>,
@@ -70,12 +69,9 @@ impl Duckdb {
     /// Compares rows of DataFusion's with DuckDB's answer.
     pub(crate) fn check(&self, text: &str, rows: &[RecordBatch]) -> Result<(), String> {
         let path: PathBuf = self.home.path().join("answer");
-        let (whole, limit) = without_limit(text);
-        data::answer(&mut self.connection.borrow_mut(), whole, &path)
+        data::answer(&mut self.connection.borrow_mut(), without_limit(text).0, &path)
             .map_err(|error| error.to_string())?;
-        let answer = Answer::read(&path);
-        let columns = order::columns(text, &answer.names());
-        answer.check(rows, &Order { columns, limit })
+        check_answer(&path, text, rows)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Those of TPC-H are held against each other: DataFusion's are right, which its test shows. Those
 //! of TPC-DS are held against DuckDB's, since many of their limits cut rows that are equal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
@@ -93,14 +93,16 @@ impl Suite {
         match self {
             Self::Tpch(_) | Self::Shapes(_) if lines(stock) == lines(rows) => Ok(()),
             Self::Tpch(_) | Self::Shapes(_) => Err("other rows than stock's".to_owned()),
-            Self::Tpcds(data) => {
-                let answer = Answer::read(&data.answer(number));
-                let text = self.text(number);
-                let columns = order::columns(&text, &answer.names());
-                answer.check(rows, &Order { columns, limit: without_limit(&text).1 })
-            }
+            Self::Tpcds(data) => check_answer(&data.answer(number), &self.text(number), rows),
         }
     }
+}
+
+/// Compares rows of a query with DuckDB's answer in a file.
+pub(crate) fn check_answer(path: &Path, text: &str, rows: &[RecordBatch]) -> Result<(), String> {
+    let answer = Answer::read(path);
+    let columns = order::columns(text, &answer.names());
+    answer.check(rows, &Order { columns, limit: without_limit(text).1 })
 }
 
 /// All batches of the tables.
