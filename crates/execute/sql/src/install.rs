@@ -8,6 +8,8 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions, insert_rules};
 
+use crate::cached_files::CachedFiles;
+use crate::morsels::ScanMorsels;
 use crate::reuse::ReusedSubplans;
 
 /// Build sides up to this many bytes are read into one table, by all threads, rather than
@@ -36,11 +38,14 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     if *rows == default.hash_join_single_partition_threshold_rows {
         *rows = SHARED_BUILD_BYTES / SHARED_ROW_BYTES;
     }
+    CachedFiles::install(builder.runtime_env().get_or_insert_default());
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
     insert_rules(rules);
     // Before filters of joins are pushed down, which `WorkaheadJoins` precedes.
     let joins = rules.iter().rposition(|rule| rule.name() == WorkaheadJoins::default().name());
-    rules.insert(joins.map_or(rules.len(), |at| at + 1), Arc::new(ReusedSubplans));
+    let at = joins.map_or(rules.len(), |at| at + 1);
+    // Subplans are compared with the ranges that their scans have.
+    rules.splice(at..at, [Arc::new(ScanMorsels) as _, Arc::new(ReusedSubplans) as _]);
     builder
 }
 

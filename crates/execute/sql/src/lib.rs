@@ -15,7 +15,9 @@
 
 #![forbid(unsafe_code)]
 
+mod cached_files;
 mod install;
+mod morsels;
 pub mod output;
 mod peak_pool;
 mod reuse;
