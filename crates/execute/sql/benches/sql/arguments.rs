@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use workahead_workloads::tpch;
 
 use crate::sessions::{Arm, Storage};
-use crate::{data, shapes};
+use crate::shapes::Shape;
+use crate::{data, orders, shapes};
 
 /// The rounds of a recorded run, at least.
 const ROUNDS: usize = 15;
@@ -17,6 +18,7 @@ pub(crate) enum SuiteName {
     Tpch,
     Tpcds,
     Shapes,
+    Orders,
 }
 
 impl SuiteName {
@@ -25,7 +27,8 @@ impl SuiteName {
             "tpch" => Ok(Self::Tpch),
             "tpcds" => Ok(Self::Tpcds),
             "shapes" => Ok(Self::Shapes),
-            _ => Err(format!("unknown suite {name}: choose from tpch, tpcds, shapes")),
+            "orders" => Ok(Self::Orders),
+            _ => Err(format!("unknown suite {name}: choose from tpch, tpcds, shapes, orders")),
         }
     }
 
@@ -34,6 +37,7 @@ impl SuiteName {
             Self::Tpch => "TPC-H",
             Self::Tpcds => "TPC-DS",
             Self::Shapes => "Shapes of joins",
+            Self::Orders => "Orders of joins",
         }
     }
 
@@ -41,7 +45,16 @@ impl SuiteName {
         match self {
             Self::Tpch => tpch::QUERIES,
             Self::Tpcds => data::QUERIES,
-            Self::Shapes => shapes::all().len(),
+            Self::Shapes | Self::Orders => self.shapes().len(),
+        }
+    }
+
+    /// Queries of our own, over tables in memory.
+    pub(crate) fn shapes(self) -> Vec<Shape> {
+        match self {
+            Self::Tpch | Self::Tpcds => Vec::new(),
+            Self::Shapes => shapes::all(),
+            Self::Orders => orders::all(),
         }
     }
 
@@ -50,7 +63,7 @@ impl SuiteName {
         match self {
             Self::Tpch => &[Storage::Memory, Storage::Parquet],
             Self::Tpcds => &[Storage::Parquet],
-            Self::Shapes => &[Storage::Memory],
+            Self::Shapes | Self::Orders => &[Storage::Memory],
         }
     }
 }
@@ -136,8 +149,9 @@ impl Arguments {
         if let Some(number) = self.queries.iter().find(|number| !(1..=count).contains(*number)) {
             return Err(format!("unknown query {number}: there are {count}"));
         }
-        if self.duckdb && self.suite == SuiteName::Shapes {
-            return Err("the shapes' tables are in no file that DuckDB could read".to_owned());
+        if self.duckdb && !self.suite.storages().contains(&Storage::Parquet) {
+            let title = self.suite.title();
+            return Err(format!("{title}: the tables are in no file that DuckDB could read"));
         }
         match self.storages.iter().find(|storage| !storages.contains(storage)) {
             Some(other) => {

@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, SuiteName};
 use crate::operator_time::Kind;
 use crate::pairs::{QueryRuns, Run, Times};
 use crate::sessions::{Arm, Storage};
-use crate::shapes;
+use crate::{orders, shapes};
 
 /// Queries of TPC-H that are mostly joins.
 const JOIN_BOUND: [usize; 6] = [4, 5, 7, 9, 18, 21];
@@ -186,6 +186,7 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
     let measured = &setting.measured;
     let all: Vec<usize> = measured.iter().map(|query| query.query).collect();
     let without = |left_out: usize| move |query: &usize| *query != left_out;
+    let orders = setting.suite == SuiteName::Orders;
     let mut sets = vec![("all", all.clone())];
     if setting.suite == SuiteName::Tpch {
         sets.extend([
@@ -193,6 +194,9 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
             ("join-bound six", JOIN_BOUND.to_vec()),
             ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
         ]);
+    }
+    if orders {
+        sets = orders::sets().into();
     }
     let row = |(name, set): (&str, Vec<usize>)| {
         let chosen: Vec<&QueryRuns> =
@@ -215,6 +219,12 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "times_less_cpu_geometric_mean": (-log).exp(),
             "bound": stock(cpu) / (stock(cpu) - joins).max(1e-6),
         });
+        if orders {
+            let of_stock = |query: &&QueryRuns| median(&query.stock, cpu);
+            figures["stock_worst_over_best"] = json!(spread(chosen.iter().map(of_stock)));
+            let of_ours = |query: &&QueryRuns| median(&query.arms[arm].1, cpu);
+            figures["ours_worst_over_best"] = json!(spread(chosen.iter().map(of_ours)));
+        }
         if chosen.iter().all(|query| query.duckdb.is_some()) {
             let duckdb =
                 sum(&|query| query.duckdb.as_ref().map_or(0.0, |runs| median(runs, whole)));
@@ -229,6 +239,13 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
         Some(setting.labelled(arm, name, figures))
     };
     sets.into_iter().filter_map(row).collect()
+}
+
+/// The largest over the least.
+fn spread(values: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) = values
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    high / low
 }
 
 /// Tables of where the time is, for settings of one thread.
@@ -305,7 +322,7 @@ fn table_of(setting: &Setting, arm: usize) -> String {
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let _ = writeln!(
             text,
-            "  {:<22} {:>8.1} {:>8.1} ms: {:.3} times less CPU (geometric mean {:.3}, bound {:.2}){}",
+            "  {:<22} {:>8.1} {:>8.1} ms: {:.3} times less CPU (geometric mean {:.3}, bound {:.2}){}{}",
             row["query"].as_str().unwrap_or_default(),
             number("stock_cpu_ms"),
             number("ours_cpu_ms"),
@@ -313,9 +330,16 @@ fn table_of(setting: &Setting, arm: usize) -> String {
             number("times_less_cpu_geometric_mean"),
             number("bound"),
             beside_duckdb(&row),
+            of_orders(&row),
         );
     }
     text
+}
+
+fn of_orders(row: &Value) -> String {
+    let Some(stock) = row["stock_worst_over_best"].as_f64() else { return String::new() };
+    let ours = row["ours_worst_over_best"].as_f64().unwrap_or(f64::NAN);
+    format!("  worst over best {ours:.2}, stock {stock:.2}")
 }
 
 fn beside_duckdb(row: &Value) -> String {
@@ -367,15 +391,20 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
             "Each session has a greedy pool of {mb} MB; queries that fail in any arm are left out."
         ));
     }
-    if arguments.suite == SuiteName::Shapes {
-        let named = shapes::all().into_iter().zip(1..);
-        let named = named.map(|((name, _), number)| format!("q{number} {name}"));
-        notes.push(format!(
-            "Shapes, after `dfbench hj`: {}. A fact has {} M rows x scale, a dimension 100,000; \
-             counts and sums of keys are compared.",
-            named.collect::<Vec<_>>().join("; "),
+    let named = arguments.suite.shapes().into_iter().zip(1..);
+    let named: Vec<String> = named.map(|((name, _), number)| format!("q{number} {name}")).collect();
+    let named = named.join("; ");
+    match arguments.suite {
+        SuiteName::Tpch | SuiteName::Tpcds => {}
+        SuiteName::Shapes => notes.push(format!(
+            "Shapes, after `dfbench hj`: {named}. A fact has {} M rows x scale, a dimension \
+             100,000; counts and sums of keys are compared.",
             shapes::FACT_ROWS / 1e6
-        ));
+        )),
+        SuiteName::Orders => notes.push(format!(
+            "Orders, drawn at random, of a star and a chain of six tables: {named}. \
+             worst_over_best is the largest CPU time of a set's orders over the least.",
+        )),
     }
     notes
 }

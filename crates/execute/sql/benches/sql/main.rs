@@ -1,4 +1,5 @@
-//! TPC-H or TPC-DS by DataFusion with its own joins and with ours, query by query.
+//! TPC-H, TPC-DS and joins of our own by DataFusion with its own joins and with ours, query by
+//! query.
 //!
 //! ```text
 //! tables (in memory, in Parquet) × threads ─► sessions, alike but for the rule
@@ -23,6 +24,7 @@ mod figures;
 mod operator_time;
 #[path = "../../tests/tpcds/order.rs"]
 mod order;
+mod orders;
 mod pairs;
 #[path = "../../tests/tpcds/rewrites.rs"]
 mod rewrites;
@@ -32,6 +34,7 @@ mod statistics_table;
 mod suite;
 
 use serde_json::{Value, json};
+use workahead_machine::{Machine, Sysroot};
 
 use arguments::Arguments;
 use figures::Setting;
@@ -72,6 +75,7 @@ fn result(arguments: &Arguments, all: &[Setting]) -> Value {
     json!({
         "title": format!("{} at scale {scale} in DataFusion: our joins and its own", suite.title()),
         "suite": suite.title(),
+        "machine": Machine::read(&Sysroot::live()),
         "whole": arguments.is_whole(),
         "duckdb": arguments.duckdb,
         "rows": sums.chain(queries).collect::<Vec<_>>(),

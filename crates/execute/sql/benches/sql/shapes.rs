@@ -138,7 +138,7 @@ fn batches(rows: i64, row: impl Fn(i64) -> (i64, Option<String>)) -> Vec<RecordB
 }
 
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), without the sign.
-fn random(seed: i64) -> i64 {
+pub(crate) fn random(seed: i64) -> i64 {
     let mut word = (seed as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -13,13 +13,13 @@ use crate::answer::{Answer, Order};
 use crate::arguments::SuiteName;
 use crate::data::{self, Data, without_limit};
 use crate::shapes::{self, Shape};
-use crate::{order, rewrites};
+use crate::{order, orders, rewrites};
 
 /// Tables in Parquet files, and queries over them.
 pub(crate) enum Suite {
     Tpch(tempfile::TempDir),
     Tpcds(Data),
-    /// In memory only.
+    /// Of our own, in memory only.
     Shapes(Vec<Shape>),
 }
 
@@ -35,11 +35,10 @@ impl Watch for NoProgress {
 impl Suite {
     /// Makes the tables of a scale.
     pub(crate) fn generate(name: SuiteName, scale: f64) -> Self {
-        if name == SuiteName::Tpcds {
-            return Self::Tpcds(Data::of(scale));
-        }
-        if name == SuiteName::Shapes {
-            return Self::Shapes(shapes::all());
+        match name {
+            SuiteName::Tpch => {}
+            SuiteName::Tpcds => return Self::Tpcds(Data::of(scale)),
+            SuiteName::Shapes | SuiteName::Orders => return Self::Shapes(name.shapes()),
         }
         let tpch = Tpch::new(scale).expect("a scale that can be made");
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -108,8 +107,10 @@ pub(crate) fn check_answer(path: &Path, text: &str, rows: &[RecordBatch]) -> Res
 /// All batches of the tables.
 pub(crate) fn in_memory(suite: SuiteName, scale: f64) -> Vec<(&'static str, Vec<RecordBatch>)> {
     const BATCH_ROWS: usize = 8192;
-    if suite == SuiteName::Shapes {
-        return shapes::tables(scale);
+    match suite {
+        SuiteName::Shapes => return shapes::tables(scale),
+        SuiteName::Orders => return orders::tables(scale),
+        SuiteName::Tpch | SuiteName::Tpcds => {}
     }
     let tpch = Tpch::new(scale).expect("a scale that can be made");
     let batches = |table: Table| tpch.batches(table, Part::WHOLE, BATCH_ROWS).collect();
