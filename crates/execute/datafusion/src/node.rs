@@ -27,7 +27,7 @@ use crate::metrics::JoinMetrics;
 use crate::options::{BuildSideSelection, JoinOptions};
 use crate::plan::as_hash_join;
 use crate::runtime_build_side::RuntimeBuildSide;
-use crate::sideways_filter::SidewaysFilterExec;
+use crate::sideways_filter::{SidewaysFilterExec, probe_side};
 use crate::stream::{JoinStream, ProbeSide};
 use crate::translation::Translation;
 use crate::{Caches, WorkaheadOptions};
@@ -240,13 +240,14 @@ impl WorkaheadJoinExec {
             dynamic_filter: dynamic_filter.as_ref(),
             metrics: &metrics,
         };
+        let matches = Arc::default();
         let (table, input) = if at_run_time {
             self.build_smaller(&of)?
         } else {
             let left = || self.plan.left().execute(of.build, Arc::clone(context));
             let start = || self.start(&of, BuildInput::Left(left()?));
             let table = if shared { self.table.get(start)? } else { start()? };
-            (table, self.plan.right().execute(partition, Arc::clone(context))?)
+            (table, probe_side(self.plan.right(), partition, context, &matches)?)
         };
         let joined = JoinStream::new(ProbeSide {
             input,
@@ -258,6 +259,7 @@ impl WorkaheadJoinExec {
             dynamic_filter: dynamic_filter.filter(|_| !shared && !at_run_time),
             collected: shared.then(|| CollectedTable::prober(&self.table, self.probers())),
             fetch: self.plan.fetch(),
+            matches,
             schema: self.schema(),
             metrics,
         });

@@ -1,11 +1,13 @@
 //! A filter by the keys of a join further up, while it drops enough rows.
 //!
 //! It may let any row pass, because the join drops those that match nothing. So it need not wait
-//! until the join is built, and stops testing while most rows pass.
+//! until the join is built, and stops testing while most rows pass, or while the join right above
+//! it drops more of them by itself, for less than a copy of the rest costs.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
@@ -27,16 +29,61 @@ use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 use futures::{Stream, StreamExt};
+use workahead_join::ProbeMetrics;
 
 use crate::key_bitmap::InBitmapExpr;
 use crate::plan::with_inputs;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 35;
+/// The same where the join right above keeps fewer rows by itself: their copy costs next to nothing,
+/// and looking keys up in a large table costs more than testing them.
+const CHEAP_PERCENT_MAX: usize = 10;
 /// Batches that pass untested after one that exceeded it, and at most after several in a row: twice
 /// as many after each.
 const UNTESTED_BATCHES: usize = 16;
 const UNTESTED_BATCHES_MAX: usize = 256;
+
+/// Rows that a join needs to have seen before its part of hits counts.
+const SEEN_ROWS_MIN: u64 = 4096;
+
+/// Rows that a stream of a join has seen so far, and those of them that match.
+#[derive(Debug, Default)]
+pub(crate) struct Matches {
+    seen: AtomicU64,
+    matched: AtomicU64,
+}
+
+impl Matches {
+    /// Of a join that drops rows without a match.
+    pub(crate) fn set(&self, metrics: ProbeMetrics) {
+        self.matched.store(metrics.matched_rows, Ordering::Relaxed);
+        self.seen.store(metrics.probe_rows, Ordering::Relaxed);
+    }
+
+    /// Whether the join keeps a smaller part of its rows than `passed` of `rows`.
+    fn are_fewer_than(&self, passed: usize, rows: usize) -> bool {
+        let [seen, matched] = [&self.seen, &self.matched].map(|of| of.load(Ordering::Relaxed));
+        seen >= SEEN_ROWS_MIN
+            && u128::from(matched) * (rows as u128) < u128::from(seen) * (passed as u128)
+    }
+}
+
+/// A stream of a join's probe side, whose filters know what the join drops.
+pub(crate) fn probe_side(
+    plan: &Arc<dyn ExecutionPlan>,
+    partition: usize,
+    context: &Arc<TaskContext>,
+    matches: &Arc<Matches>,
+) -> Result<SendableRecordBatchStream> {
+    let Some(filter) = plan.downcast_ref::<SidewaysFilterExec>() else {
+        return plan.execute(partition, Arc::clone(context));
+    };
+    let input = probe_side(&filter.input, partition, context, matches)?;
+    let mut filtered = filter.filtered(input, partition, context);
+    filtered.matches = Some(Arc::clone(matches));
+    Ok(Box::pin(filtered))
+}
 
 /// Drops rows that a join further up would drop, as long as it drops enough of them.
 #[derive(Debug)]
@@ -51,6 +98,17 @@ impl SidewaysFilterExec {
     #[must_use]
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, filter: Arc<dyn PhysicalExpr>) -> Self {
         Self { input, filter, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    fn filtered(
+        &self,
+        input: SendableRecordBatchStream,
+        partition: usize,
+        context: &TaskContext,
+    ) -> FilteredStream {
+        let batch_rows = context.session_config().batch_size();
+        let metrics = FilterMetrics::new(&self.metrics, partition);
+        FilteredStream::new(input, Arc::clone(&self.filter), batch_rows, metrics)
     }
 }
 
@@ -119,10 +177,8 @@ impl ExecutionPlan for SidewaysFilterExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let batch_rows = context.session_config().batch_size();
-        let input = self.input.execute(partition, context)?;
-        let metrics = FilterMetrics::new(&self.metrics, partition);
-        Ok(Box::pin(FilteredStream::new(input, Arc::clone(&self.filter), batch_rows, metrics)))
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        Ok(Box::pin(self.filtered(input, partition, &context)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -179,8 +235,12 @@ impl FilterMetrics {
 pub(crate) struct FilteredStream {
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
+    /// Of the join right above.
+    matches: Option<Arc<Matches>>,
     /// Joins the few rows of many batches.
     coalescer: BatchCoalescer,
+    /// Comes after what is in the coalescer.
+    passed: Option<RecordBatch>,
     /// Batches to come that pass untested.
     untested: usize,
     /// And as many after the next one that exceeds the limit.
@@ -200,7 +260,9 @@ impl FilteredStream {
         Self {
             input,
             filter,
+            matches: None,
             coalescer: coalescer.with_biggest_coalesce_batch_size(Some(batch_rows / 2)),
+            passed: None,
             untested: 0,
             untested_next: UNTESTED_BATCHES,
             ended: false,
@@ -231,7 +293,12 @@ impl FilteredStream {
         found: &BooleanArray,
     ) -> Result<Option<RecordBatch>> {
         let (rows, passed) = (batch.num_rows(), found.true_count());
-        if passed * 100 > rows * PASSED_PERCENT_MAX {
+        let fewer_match = |matches: &Arc<Matches>| matches.are_fewer_than(passed, rows);
+        let allowed = match self.matches.as_ref().is_some_and(fewer_match) {
+            true => CHEAP_PERCENT_MAX,
+            false => PASSED_PERCENT_MAX,
+        };
+        if passed * 100 > rows * allowed {
             self.untested = self.untested_next;
             self.untested_next = (2 * self.untested_next).min(UNTESTED_BATCHES_MAX);
             return self.pass_all(batch);
@@ -244,11 +311,13 @@ impl FilteredStream {
         Ok(None)
     }
 
+    /// After what the coalescer has: with rows left in it, it would copy every batch to come.
     fn pass_all(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         if self.coalescer.is_empty() {
             return Ok(Some(batch));
         }
-        self.coalescer.push_batch(batch)?;
+        self.coalescer.finish_buffered_batch()?;
+        self.passed = Some(batch);
         Ok(None)
     }
 
@@ -256,6 +325,9 @@ impl FilteredStream {
         let time = self.metrics.baseline.elapsed_compute().clone();
         loop {
             if let Some(batch) = self.coalescer.next_completed_batch() {
+                return Poll::Ready(Some(Ok(batch)));
+            }
+            if let Some(batch) = self.passed.take() {
                 return Poll::Ready(Some(Ok(batch)));
             }
             if self.ended {

@@ -17,6 +17,7 @@ use crate::build::{CollectedProber, SharedTable, empty};
 use crate::dynamic_filter::DynamicFilterAccumulator;
 use crate::error::from_join;
 use crate::metrics::JoinMetrics;
+use crate::sideways_filter::Matches;
 use crate::translation::Translation;
 
 /// ```text
@@ -52,6 +53,8 @@ pub(crate) struct ProbeSide {
     /// This stream's use of a table for all partitions.
     pub(crate) collected: Option<CollectedProber>,
     pub(crate) fetch: Option<usize>,
+    /// For the filters of the input.
+    pub(crate) matches: Arc<Matches>,
     pub(crate) schema: SchemaRef,
     pub(crate) metrics: JoinMetrics,
 }
@@ -113,7 +116,12 @@ impl JoinStream {
                         cx.waker().wake_by_ref();
                         return self.pause(State::Probing(prober));
                     }
-                    (prober, Progress::Done) => (State::Fetching(prober), None),
+                    (prober, Progress::Done) => {
+                        if self.join_type().empty_build_side_produces_empty_result() {
+                            self.probe.matches.set(prober.metrics());
+                        }
+                        (State::Fetching(prober), None)
+                    }
                 },
                 State::Ending(prober, phase) => self.next_after_end(prober, phase)?,
                 State::FinalPhase(phase) => match self.next_of_final_phase(phase)? {

@@ -79,6 +79,25 @@ async fn rows_are_dropped_below_joins_and_aggregates() {
     }
 }
 
+/// Three of ten rows pass the filter of the join above, and next to none the join right above it.
+const SELECTIVE: &str = "select s.v, j.v from small s join \
+                         (select b.k, b.v from middle m join big b on m.v = b.v \
+                         where m.g + m.v < 20) j \
+                         on s.k = j.k where s.v < 300";
+
+#[tokio::test]
+async fn a_join_that_drops_more_makes_up_for_the_filter() {
+    let config = SessionConfig::new().with_target_partitions(1).with_batch_size(1000);
+    let (stock, ours) =
+        (tables(false, as_written(config.clone())), tables(true, as_written(config)));
+    let expected = rows(&stock, plan(&stock, SELECTIVE).await).await.unwrap();
+    let done = plan(&ours, SELECTIVE).await;
+    assert!(count(&done, NAME) > 0, "{}", shown(&done));
+    assert_eq!(rows(&ours, Arc::clone(&done)).await.unwrap(), expected);
+    // Without it, 28,000 of 40,000.
+    assert!((1_000..20_000).contains(&dropped(&done)), "{} in\n{}", dropped(&done), shown(&done));
+}
+
 /// A table is built for rows of a few keys, which a join of the other side knows.
 const REVERSED: &str = "select j.v from middle m right anti join \
                         (select b.v, s.k from small s join big b on s.k = b.k where s.g < 2) j \
