@@ -25,7 +25,7 @@ use crate::key_publisher::PublishedKey;
 use crate::key_set::KeyExchangeExtension;
 use crate::local_keys::LocalKeys;
 use crate::patience::within;
-use crate::plan::with_inputs;
+use crate::plan::like_its_input;
 use crate::sideways_filter::{FilterMetrics, FilteredStream};
 
 /// Drops rows that a join of another stage would drop.
@@ -59,6 +59,10 @@ impl KeyFilterExec {
         let at = self.key.column;
         Arc::new(Column::new(self.input.schema().field(at).name(), at))
     }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(input, self.key, self.wait).within(self.local.clone())
+    }
 }
 
 impl DisplayAs for KeyFilterExec {
@@ -72,45 +76,13 @@ impl ExecutionPlan for KeyFilterExec {
         "KeyFilterExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    like_its_input!();
 
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         f(&self.column())
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Ok([input]) = <[_; 1]>::try_from(children) else {
-            return internal_err!("KeyFilterExec has one input");
-        };
-        Ok(Arc::new(Self::new(input, self.key, self.wait).within(self.local.clone())))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        with_inputs(self, children)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {

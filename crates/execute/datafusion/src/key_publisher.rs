@@ -25,7 +25,7 @@ use crate::key_set::{KeyExchange, KeyExchangeExtension, KeyScope, KeySet};
 use crate::keys::{KeyCollector, ListLimits};
 use crate::local_keys::LocalKeys;
 use crate::memory::memory_limit;
-use crate::plan::with_inputs;
+use crate::plan::like_its_input;
 
 /// A key column whose values are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,10 @@ impl KeyPublisherExec {
     pub(crate) fn keys(&self) -> &[PublishedKey] {
         &self.keys
     }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(input, Arc::clone(&self.keys)).within(self.local.clone())
+    }
 }
 
 impl DisplayAs for KeyPublisherExec {
@@ -102,45 +106,13 @@ impl ExecutionPlan for KeyPublisherExec {
         "KeyPublisherExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    like_its_input!();
 
     fn apply_expressions(
         &self,
         _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Ok([input]) = <[_; 1]>::try_from(children) else {
-            return internal_err!("KeyPublisherExec has one input");
-        };
-        Ok(Arc::new(Self::new(input, Arc::clone(&self.keys)).within(self.local.clone())))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        with_inputs(self, children)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -23,3 +23,44 @@ pub fn with_inputs(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     plan.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
+
+/// Methods of a node whose rows are those of its only input, or some of them. Its method `over`
+/// gives the same node over another input.
+macro_rules! like_its_input {
+    () => {
+        fn properties(&self) -> &Arc<PlanProperties> {
+            self.input.properties()
+        }
+
+        fn maintains_input_order(&self) -> Vec<bool> {
+            vec![true]
+        }
+
+        fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+            vec![false]
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.input]
+        }
+
+        fn replace_children(
+            self: Arc<Self>,
+            children: Vec<Arc<dyn ExecutionPlan>>,
+            _: ReplaceChildrenOptions,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            let Ok([input]) = <[_; 1]>::try_from(children) else {
+                return internal_err!("{} has one input", self.name());
+            };
+            Ok(Arc::new(self.over(input)))
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            children: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            crate::plan::with_inputs(self, children)
+        }
+    };
+}
+pub(crate) use like_its_input;

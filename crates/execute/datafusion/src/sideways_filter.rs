@@ -32,7 +32,7 @@ use futures::{Stream, StreamExt};
 use workahead_join::ProbeMetrics;
 
 use crate::key_bitmap::InBitmapExpr;
-use crate::plan::with_inputs;
+use crate::plan::like_its_input;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 35;
@@ -110,6 +110,10 @@ impl SidewaysFilterExec {
         let metrics = FilterMetrics::new(&self.metrics, partition);
         FilteredStream::new(input, Arc::clone(&self.filter), batch_rows, metrics)
     }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(input, Arc::clone(&self.filter))
+    }
 }
 
 impl DisplayAs for SidewaysFilterExec {
@@ -126,45 +130,13 @@ impl ExecutionPlan for SidewaysFilterExec {
         "SidewaysFilterExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    like_its_input!();
 
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         f(&self.filter)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Ok([input]) = <[_; 1]>::try_from(children) else {
-            return internal_err!("SidewaysFilterExec has one input");
-        };
-        Ok(Arc::new(Self::new(input, Arc::clone(&self.filter))))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        with_inputs(self, children)
     }
 
     /// Without the filter: the join makes a new one when it runs again.

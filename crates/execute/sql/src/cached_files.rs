@@ -6,9 +6,9 @@
 //! hasn't is read as before.
 
 use std::fmt;
-use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 
 /// The local file system, but for what is in the page cache.
@@ -41,13 +42,16 @@ impl CachedFiles {
     }
 
     fn cached(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        let file = File::open(self.0.path_to_filesystem(location).ok()?).ok()?;
+        let path = self.0.path_to_filesystem(location).ok()?;
+        // A pipe without a writer would hold this thread up.
+        let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok()?;
         ranges.iter().map(|range| read(&file, range)).collect()
     }
 }
 
 /// The bytes, if the file has them and the first and the last are in the cache.
-fn read(file: &File, range: &Range<u64>) -> Option<Bytes> {
+fn read(file: &OwnedFd, range: &Range<u64>) -> Option<Bytes> {
     let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
     let is_there = length > 0 && is_cached(file, range.start) && is_cached(file, range.end - 1);
     let mut bytes = Vec::new();
@@ -65,7 +69,7 @@ fn read(file: &File, range: &Range<u64>) -> Option<Bytes> {
 }
 
 /// Whether a byte can be read without waiting for a device.
-fn is_cached(file: &File, at: u64) -> bool {
+fn is_cached(file: &OwnedFd, at: u64) -> bool {
     let byte = &mut [0];
     preadv2(file, &mut [IoSliceMut::new(byte)], at, ReadWriteFlags::NOWAIT) == Ok(1)
 }
@@ -144,6 +148,7 @@ mod tests {
 
     use datafusion::prelude::SessionContext;
     use object_store::memory::InMemory;
+    use rustix::fs::FileType;
 
     use super::*;
 
@@ -160,8 +165,13 @@ mod tests {
         assert_eq!(found[1], bytes[5..70_000]);
         // What isn't there is refused by the file system's own words, before it is allocated.
         for range in [99_999..100_001, 0..u64::MAX, 1 << 40..(1 << 40) + 1] {
-            assert!(read(file.as_file(), &range).is_none());
+            assert!(files.cached(&location, std::slice::from_ref(&range)).is_none());
         }
+        let pipe = file.path().with_extension("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let location = Path::from_absolute_path(&pipe).unwrap();
+        assert!(files.cached(&location, &ranges).is_none());
+        std::fs::remove_file(pipe).unwrap();
         let gone = Path::from_absolute_path(file.path().with_extension("gone")).unwrap();
         let ours = files.get_ranges(&gone, &ranges).await.unwrap_err().to_string();
         assert_eq!(ours, files.0.get_ranges(&gone, &ranges).await.unwrap_err().to_string());
