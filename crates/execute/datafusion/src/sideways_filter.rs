@@ -36,8 +36,8 @@ use crate::plan::like_its_input;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 35;
-/// The same where the join right above keeps fewer rows by itself: their copy costs next to nothing,
-/// and looking keys up in a large table costs more than testing them.
+/// The same where the join right above keeps fewer rows by itself: to copy them costs next to
+/// nothing, and to look keys up in a large table more than to test them.
 const CHEAP_PERCENT_MAX: usize = 10;
 /// Batches that pass untested after one that exceeded it, and at most after several in a row: twice
 /// as many after each.
