@@ -23,9 +23,9 @@ use futures::StreamExt;
 
 use crate::key_publisher::PublishedKey;
 use crate::key_set::KeyExchangeExtension;
+use crate::like_its_input;
 use crate::local_keys::LocalKeys;
 use crate::patience::within;
-use crate::plan::like_its_input;
 use crate::sideways_filter::{FilterMetrics, FilteredStream};
 
 /// Drops rows that a join of another stage would drop.

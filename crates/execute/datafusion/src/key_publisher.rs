@@ -23,9 +23,9 @@ use parking_lot::Mutex;
 
 use crate::key_set::{KeyExchange, KeyExchangeExtension, KeyScope, KeySet};
 use crate::keys::{KeyCollector, ListLimits};
+use crate::like_its_input;
 use crate::local_keys::LocalKeys;
 use crate::memory::memory_limit;
-use crate::plan::like_its_input;
 
 /// A key column whose values are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -89,7 +89,8 @@ impl Visit for EntryList {
 
 impl WorkaheadOptions {
     /// The session's; the defaults if it has none.
-    pub(crate) fn of(config: &ConfigOptions) -> Self {
+    #[must_use]
+    pub fn of(config: &ConfigOptions) -> Self {
         config.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 

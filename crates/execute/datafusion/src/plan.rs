@@ -25,7 +25,9 @@ pub fn with_inputs(
 }
 
 /// Methods of a node whose rows are those of its only input, or some of them. Its method `over`
-/// gives the same node over another input.
+/// gives the same node over another input. For nodes of this project; what it names, they import.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! like_its_input {
     () => {
         fn properties(&self) -> &Arc<PlanProperties> {
@@ -59,8 +61,7 @@ macro_rules! like_its_input {
             self: Arc<Self>,
             children: Vec<Arc<dyn ExecutionPlan>>,
         ) -> Result<Arc<dyn ExecutionPlan>> {
-            crate::plan::with_inputs(self, children)
+            $crate::with_inputs(self, children)
         }
     };
 }
-pub(crate) use like_its_input;

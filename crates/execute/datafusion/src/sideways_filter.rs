@@ -32,7 +32,7 @@ use futures::{Stream, StreamExt};
 use workahead_join::ProbeMetrics;
 
 use crate::key_bitmap::InBitmapExpr;
-use crate::plan::like_its_input;
+use crate::like_its_input;
 
 /// The most rows of a hundred that may pass for a batch to be filtered: filtering copies them.
 const PASSED_PERCENT_MAX: usize = 35;

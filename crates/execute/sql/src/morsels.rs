@@ -44,8 +44,7 @@ impl PhysicalOptimizerRule for ScanMorsels {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = config.extensions.get::<WorkaheadOptions>();
-        let wanted = options.is_none_or(|options| options.enabled);
+        let wanted = WorkaheadOptions::of(config).enabled;
         if !wanted || !config.execution.enable_file_stream_work_stealing {
             return Ok(plan);
         }

@@ -45,9 +45,8 @@ impl PhysicalOptimizerRule for ReusedSubplans {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = config.extensions.get::<WorkaheadOptions>();
-        let wanted = options.is_none_or(|options| options.enabled && options.reuse_subplans);
-        if !wanted || !has_equal_aggregates(&plan) {
+        let options = WorkaheadOptions::of(config);
+        if !options.enabled || !options.reuse_subplans || !has_equal_aggregates(&plan) {
             return Ok(plan);
         }
         let mut found = Candidates::of(&plan);

@@ -186,18 +186,16 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
     let measured = &setting.measured;
     let all: Vec<usize> = measured.iter().map(|query| query.query).collect();
     let without = |left_out: usize| move |query: &usize| *query != left_out;
-    let orders = setting.suite == SuiteName::Orders;
-    let mut sets = vec![("all", all.clone())];
-    if setting.suite == SuiteName::Tpch {
-        sets.extend([
+    let sets = match setting.suite {
+        SuiteName::Tpch => vec![
+            ("all", all.clone()),
             ("all without q18", all.into_iter().filter(without(18)).collect()),
             ("join-bound six", JOIN_BOUND.to_vec()),
             ("join-bound without q18", JOIN_BOUND.into_iter().filter(without(18)).collect()),
-        ]);
-    }
-    if orders {
-        sets = orders::sets().into();
-    }
+        ],
+        SuiteName::Tpcds | SuiteName::Shapes => vec![("all", all)],
+        SuiteName::Orders => orders::sets().into(),
+    };
     let row = |(name, set): (&str, Vec<usize>)| {
         let chosen: Vec<&QueryRuns> =
             measured.iter().filter(|query| set.contains(&query.query)).collect();
@@ -219,7 +217,7 @@ fn sums_of(setting: &Setting, arm: usize) -> Vec<Value> {
             "times_less_cpu_geometric_mean": (-log).exp(),
             "bound": stock(cpu) / (stock(cpu) - joins).max(1e-6),
         });
-        if orders {
+        if setting.suite == SuiteName::Orders {
             let of_stock = |query: &&QueryRuns| median(&query.stock, cpu);
             figures["stock_worst_over_best"] = json!(spread(chosen.iter().map(of_stock)));
             let of_ours = |query: &&QueryRuns| median(&query.arms[arm].1, cpu);

@@ -13,7 +13,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
-use workahead_datafusion::with_inputs;
+use workahead_datafusion::like_its_input;
 
 use super::subplan::Subplan;
 
@@ -28,6 +28,10 @@ pub(super) struct ReusedSubplanExec {
 impl ReusedSubplanExec {
     pub(super) fn new(input: Arc<dyn ExecutionPlan>, subplan: Arc<Subplan>) -> Self {
         Self { input, subplan, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(input, Arc::clone(&self.subplan))
     }
 }
 
@@ -46,45 +50,13 @@ impl ExecutionPlan for ReusedSubplanExec {
         "ReusedSubplanExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    like_its_input!();
 
     fn apply_expressions(
         &self,
         _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Ok([input]) = <[_; 1]>::try_from(children) else {
-            return internal_err!("ReusedSubplanExec has one input");
-        };
-        Ok(Arc::new(Self::new(input, Arc::clone(&self.subplan))))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        with_inputs(self, children)
     }
 
     /// Alone: rows of the run before would be read again.

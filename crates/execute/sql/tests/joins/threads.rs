@@ -6,13 +6,19 @@ use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::BooleanArray;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionImplementation, ScalarUDF, Volatility, create_udf,
+};
 use datafusion::prelude::SessionConfig;
 
 use super::{count, register_sides, rows, session};
 
 /// Far longer than a thread needs to take a task, and the test's time if none does.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+fn predicate(name: &str, of_rows: ScalarFunctionImplementation) -> ScalarUDF {
+    create_udf(name, vec![DataType::Int64], DataType::Boolean, Volatility::Volatile, of_rows)
+}
 
 /// A stream that had waited for another one's build stayed with the thread that had built, which
 /// went on with a partition of its own.
@@ -27,11 +33,8 @@ async fn one_that_waited_for_the_build_does_not_wait_for_the_builder() {
         ColumnarValue::Scalar(_) => panic!("a column was passed"),
     };
     // The build lasts until both partitions wait for it.
-    let slow = create_udf(
+    let slow = predicate(
         "slow",
-        vec![DataType::Int64],
-        DataType::Boolean,
-        Volatility::Volatile,
         Arc::new(move |rows| {
             std::thread::sleep(Duration::from_millis(50));
             Ok(all(rows))
@@ -40,11 +43,8 @@ async fn one_that_waited_for_the_build_does_not_wait_for_the_builder() {
     let inside = Arc::new(AtomicUsize::new(0));
     let met = Arc::new(AtomicUsize::new(0));
     let (entered, found) = (Arc::clone(&inside), Arc::clone(&met));
-    let meet = create_udf(
+    let meet = predicate(
         "meet",
-        vec![DataType::Int64],
-        DataType::Boolean,
-        Volatility::Volatile,
         Arc::new(move |rows| {
             entered.fetch_add(1, Ordering::SeqCst);
             let start = Instant::now();
