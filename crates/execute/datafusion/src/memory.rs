@@ -147,13 +147,16 @@ impl Share {
     /// The build starts.
     pub(crate) fn start(&self) {
         let Some(whole) = self.memory.limit() else { return };
+        // Outlive the lock, which the last reference to one takes when it goes.
+        let mut shares = Vec::new();
         let joins = self.joins.0.lock();
+        shares.extend(joins.iter().filter_map(Weak::upgrade));
         let equal = (whole - whole / OTHERS) / joins.len().max(1);
         self.batches.get_or_init(|| equal);
         let kept = equal / KEPT;
         let (mut tables, mut of_joins, mut of_join, mut of_other_joins) = (0, 0, 0, 0);
         let mut others_wait = false;
-        for share in joins.iter().filter_map(Weak::upgrade) {
+        for share in &shares {
             let used = share.used();
             of_joins += used;
             let own = Arc::ptr_eq(&share.join.0, &self.join.0);
@@ -167,7 +170,7 @@ impl Share {
             };
             let claimed = promised.max(used);
             match own {
-                true if std::ptr::eq(&*share, self) => tables += 1,
+                true if std::ptr::eq(&**share, self) => tables += 1,
                 true => (tables, of_join) = (tables + 1, of_join + claimed),
                 false => of_other_joins += claimed,
             }
@@ -249,8 +252,7 @@ static PAGES: LazyLock<PagePool> = LazyLock::new(|| PagePool::keeping(KEEP_BYTES
 
 /// Pages of earlier joins, unless memory has a limit: idle pages are not charged to any consumer.
 pub(crate) fn page_pool(context: &TaskContext) -> Option<PagePool> {
-    let limit = context.memory_pool().memory_limit();
-    (!matches!(limit, MemoryLimit::Finite(_))).then(|| PAGES.clone())
+    memory_limit(context).is_none().then(|| PAGES.clone())
 }
 
 /// The session's spill directory, with the space it has left; none where memory has no limit or the
@@ -295,6 +297,19 @@ mod tests {
 
     const JOINS: usize = POOL - POOL / 4;
     const KEPT_BYTES: usize = JOINS / 3 / 2;
+
+    #[test]
+    fn a_join_may_end_while_another_starts() {
+        let (_pool, [one, other, _]) = shares();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..50_000).for_each(|_| one.start()));
+            for _ in 0..50_000 {
+                let _share = Tables::default().share(Arc::clone(&other.memory));
+                // Until the other thread looks at it.
+                (0..200).for_each(|_| std::hint::spin_loop());
+            }
+        });
+    }
 
     #[test]
     fn who_comes_first_leaves_a_part_for_each_of_the_others() {
