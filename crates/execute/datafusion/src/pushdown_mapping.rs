@@ -40,13 +40,10 @@ pub(crate) fn pushdown_mappings(plan: &Arc<dyn ExecutionPlan>) -> Vec<ColumnMapp
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         return vec![projection.expr().iter().map(|of| position(&of.expr)).collect()];
     }
-    let columns = plan.schema().fields().len();
+    let all = (0..plan.schema().fields().len()).map(Some).collect();
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let mapping = match filter.projection().as_ref() {
-            Some(chosen) => chosen.iter().copied().map(Some).collect(),
-            None => (0..columns).map(Some).collect(),
-        };
-        return vec![mapping];
+        let chosen = filter.projection().as_ref();
+        return vec![chosen.map_or(all, |chosen| chosen.iter().copied().map(Some).collect())];
     }
     let same = plan.is::<RepartitionExec>()
         || plan.is::<CoalescePartitionsExec>()
@@ -54,7 +51,7 @@ pub(crate) fn pushdown_mappings(plan: &Arc<dyn ExecutionPlan>) -> Vec<ColumnMapp
         || plan.is::<SortExec>()
         || plan.is::<SortPreservingMergeExec>()
         || plan.is::<SidewaysFilterExec>();
-    if same { vec![(0..columns).map(Some).collect()] } else { Vec::new() }
+    if same { vec![all] } else { Vec::new() }
 }
 
 fn position(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {

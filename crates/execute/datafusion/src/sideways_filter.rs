@@ -296,23 +296,17 @@ impl FilteredStream {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         let time = self.metrics.baseline.elapsed_compute().clone();
         loop {
-            if let Some(batch) = self.coalescer.next_completed_batch() {
-                return Poll::Ready(Some(Ok(batch)));
-            }
-            if let Some(batch) = self.passed.take() {
-                return Poll::Ready(Some(Ok(batch)));
-            }
-            if self.ended {
-                return Poll::Ready(None);
+            let done = self.coalescer.next_completed_batch().or_else(|| self.passed.take());
+            if done.is_some() || self.ended {
+                return Poll::Ready(done.map(Ok));
             }
             let Some(batch) = ready!(self.input.poll_next_unpin(context)) else {
                 self.ended = true;
                 self.coalescer.finish_buffered_batch()?;
                 continue;
             };
-            let batch = batch?;
             let _timer = time.timer();
-            if let Some(batch) = self.process(batch)? {
+            if let Some(batch) = self.process(batch?)? {
                 return Poll::Ready(Some(Ok(batch)));
             }
         }
