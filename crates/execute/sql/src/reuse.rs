@@ -141,9 +141,9 @@ impl Candidates {
     /// Counts what is below the copies of one subplan once, as it will run. Inside of copies, only
     /// what occurs more often than they do is worth a look.
     fn count_uses(&mut self, plan: &Arc<dyn ExecutionPlan>, copies: usize) {
-        let hash = self.hashes.get(&address(plan));
-        let Some(count) = hash.map(|hash| self.counts[hash]) else { return };
-        let Some(identity) = (count > copies).then(|| Identity::of(plan)).flatten() else {
+        let Some(hash) = self.hashes.get(&address(plan)).copied() else { return };
+        let count = self.counts[&hash];
+        let Some(identity) = (count > copies).then(|| Identity::of(plan, hash)).flatten() else {
             return plan.children().into_iter().for_each(|child| self.count_uses(child, copies));
         };
         let known = self.all.iter().position(|candidate| candidate.identity == identity);

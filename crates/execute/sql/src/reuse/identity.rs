@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::ScalarFunctionExpr;
@@ -24,12 +25,15 @@ use workahead_datafusion::WorkaheadCodec;
 pub(super) struct Identity {
     plan: Vec<u8>,
     places: Vec<usize>,
+    /// Numbers have 32 bits in the bytes, and all their digits in the text.
+    text: u64,
 }
 
 impl Identity {
-    /// Of a plan; none of one that may give other rows each time, or whose nodes have no bytes.
-    /// Scans of other kinds are not tried: what says that they have none may print all their rows.
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
+    /// Of a plan and the hash of its text; none of one that may give other rows each time, or whose
+    /// nodes have no bytes. Scans of other kinds are not tried: what says that they have none may
+    /// print all their rows.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>, text: u64) -> Option<Self> {
         if plan.exists(|node| Ok(differs_each_time(node))).unwrap_or(true) {
             return None;
         }
@@ -37,15 +41,22 @@ impl Identity {
         let mut places = Vec::new();
         let without_rows = Arc::clone(plan).transform_up(|node| {
             functions_of(node.as_ref(), &mut places)?;
-            let Some(arrays) = arrays_of(node.as_ref()) else { return Ok(Transformed::no(node)) };
+            let Some(arrays) = arrays_of(node.as_ref()) else {
+                // An empty table stays apart from rows that are taken out.
+                places.extend(node.children().is_empty().then_some(NO_ARRAYS));
+                return Ok(Transformed::no(node));
+            };
             places.extend(arrays);
             Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema())) as _))
         });
         let plan = without_rows.ok()?.data;
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &WorkaheadCodec::default());
-        Some(Self { plan: bytes.ok()?.to_vec(), places })
+        Some(Self { plan: bytes.ok()?.to_vec(), places, text })
     }
 }
+
+/// Stands for a leaf that reads no arrays: no memory has as many partitions.
+const NO_ARRAYS: usize = usize::MAX;
 
 /// The functions of a node: two of one name need not be the same.
 fn functions_of(node: &dyn ExecutionPlan, places: &mut Vec<usize>) -> Result<()> {
@@ -83,10 +94,20 @@ fn arrays_of(node: &dyn ExecutionPlan) -> Option<Vec<usize>> {
 }
 
 fn is_known_leaf(node: &dyn ExecutionPlan) -> bool {
-    let source = node.downcast_ref::<DataSourceExec>().map(DataSourceExec::data_source);
-    let known = source
-        .is_some_and(|source| source.is::<MemorySourceConfig>() || source.is::<FileScanConfig>());
-    known || node.is::<EmptyExec>() || node.is::<PlaceholderRowExec>()
+    let Some(scan) = node.downcast_ref::<DataSourceExec>() else {
+        return node.is::<EmptyExec>() || node.is::<PlaceholderRowExec>();
+    };
+    let files = scan.data_source().downcast_ref::<FileScanConfig>();
+    scan.data_source().is::<MemorySourceConfig>() || files.is_some_and(bytes_say_all)
+}
+
+/// Whether the bytes of a scan have all that its rows depend on: of text they have neither what
+/// ends a line nor how it is compressed, and of other formats less.
+fn bytes_say_all(files: &FileScanConfig) -> bool {
+    let csv = files.file_source().downcast_ref::<CsvSource>();
+    let usual = csv.is_some_and(|csv| csv.terminator().is_none())
+        && files.file_compression_type == FileCompressionType::UNCOMPRESSED;
+    files.expr_adapter_factory.is_none() && (usual || files.file_source().is::<ParquetSource>())
 }
 
 /// Whether a node depends on more than its inputs and its text.

@@ -122,6 +122,58 @@ async fn what_differs_is_not_reused() {
     assert_eq!(reused_in(&context, &pair(random, random)).await, 0);
 }
 
+/// What DataFusion's bytes of two plans have alike though their rows differ.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_bytes_do_not_say_is_not_reused() {
+    // With one thread all copies stand below the same nodes.
+    let context = session(1, RuntimeEnvBuilder::new());
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("v.csv");
+    std::fs::write(&csv, "1;2;3;4\n5;6\n").unwrap();
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    let location = |name: &str| folder.path().join(name).display().to_string();
+    let (csv, empty) = (location("v.csv"), location("empty/"));
+    let options = "'format.has_header' 'false', 'format.delimiter' '|'";
+    for table in [
+        "m (x bigint) as values (1), (2), (3)".to_owned(),
+        format!("e (x bigint) stored as parquet location '{empty}'"),
+        format!("n (x varchar) stored as csv location '{csv}' options ({options})"),
+        format!(
+            "s (x varchar) stored as csv location '{csv}' \
+             options ({options}, 'format.terminator' ';')"
+        ),
+    ] {
+        let external = if table.contains(" stored ") { "external " } else { "" };
+        context.sql(&format!("create {external}table {table}")).await.unwrap();
+    }
+    let twice_each = |one: &str, other: &str| {
+        let of = |from: &str| format!("(select g, max(x) as x from ({from}) group by g)");
+        let (one, other) = (of(one), of(other));
+        format!(
+            "select a.x, b.x, c.x, d.x from {one} a join {one} b on a.g = b.g \
+             full join {other} c on a.g = c.g full join {other} d on c.g = d.g order by 1, 2, 3, 4"
+        )
+    };
+    for [one, other] in [
+        // Rows in memory are taken out, and the other table has none.
+        [
+            "select 1 as g, x from m union all select 2, x from e",
+            "select 1 as g, x from e union all select 2, x from m",
+        ],
+        // Numbers of 32 bits.
+        ["select 1 as g, x from m offset 1", "select 1 as g, x from m offset 4294967297"],
+        // What ends a line.
+        ["select x as g, x from n", "select x as g, x from s"],
+    ] {
+        assert!(reused_in(&context, &twice_each(one, other)).await <= 4, "{one}, {other}");
+    }
+    assert_eq!(
+        reused_in(&context, &twice_each("select x as g, x from n", "select x as g, x from n"))
+            .await,
+        4
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_asks_a_subquery_is_not_reused() {
     let context = session(2, RuntimeEnvBuilder::new());
