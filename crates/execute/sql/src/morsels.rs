@@ -75,12 +75,8 @@ fn in_morsels(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     if streams < 2 || config.preserve_order || config.output_partitioning.is_some() {
         return None;
     }
-    let bytes: u64 = config
-        .file_groups
-        .iter()
-        .flat_map(FileGroup::iter)
-        .map(PartitionedFile::effective_size)
-        .sum();
+    let files = config.file_groups.iter().flat_map(FileGroup::iter);
+    let bytes = files.map(PartitionedFile::effective_size).fold(0, u64::saturating_add);
     let morsel = (bytes / (streams as u64 * MORSELS)).max(LEAST_BYTES);
     let groups: Vec<FileGroup> = config
         .file_groups
@@ -102,7 +98,8 @@ fn cut(file: &PartitionedFile, morsel: u64) -> Vec<PartitionedFile> {
     if pieces < 2 {
         return vec![file.clone()];
     }
-    let edge = |piece: u64| (start + (end - start) * piece / pieces) as i64;
+    let part = |piece| u128::from(end - start) * u128::from(piece) / u128::from(pieces);
+    let edge = |piece: u64| start as i64 + part(piece) as i64;
     (0..pieces).map(|piece| file.clone().with_range(edge(piece), edge(piece + 1))).collect()
 }
 
