@@ -208,6 +208,16 @@ fn a_schema_of_thousands_of_levels_is_refused() {
     with_footer(&place.path("deep.parquet"), &footer);
     let said = place.fails(&join("deep.parquet", &[]), 1);
     assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
+    if cfg!(feature = "sql") {
+        // As a table, by a link without an ending, and in a folder that gives a column.
+        symlink("deep.parquet", place.path("link")).unwrap();
+        fs::create_dir_all(place.path("folder/k=1")).unwrap();
+        fs::copy(place.path("deep.parquet"), place.path("folder/k=1/deep.parquet")).unwrap();
+        for table in ["t=deep.parquet", "t=link", "t=folder"] {
+            let said = place.fails(&["sql", "select 1", "--table", table], 1);
+            assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
+        }
+    }
     // The same, said to be a set: a decoder goes by the field's number.
     footer[2] = 0x1a;
     with_footer(&place.path("set.parquet"), &footer);

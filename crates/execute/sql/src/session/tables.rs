@@ -6,6 +6,7 @@ use datafusion::common::TableReference;
 use datafusion::datasource::file_format::options::ArrowReadOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
+use url::Url;
 
 use super::SessionError;
 
@@ -23,12 +24,18 @@ pub(super) async fn register(
         std::fs::File::open(path).map_err(failed)?;
     }
     let absolute = path.canonicalize().map_err(failed)?;
-    let kind = absolute.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let ending = absolute.extension().unwrap_or_default().to_string_lossy();
+    let kind = ending.to_ascii_lowercase();
     let kind = if found.is_dir() { "parquet" } else { kind.as_str() };
-    let text = absolute.to_string_lossy();
+    // A path would be taken for a pattern: `a[1].csv` for `a1.csv`.
+    let url = match found.is_dir() {
+        true => Url::from_directory_path(&absolute),
+        false => Url::from_file_path(&absolute),
+    };
+    let url = url.expect("an absolute path");
     let registered = match kind {
         "parquet" | "csv" | "json" | "ndjson" | "jsonl" | "arrow" | "ipc" | "feather" => {
-            of_kind(context, name, &text, kind).await
+            of_kind(context, name, &url, kind, &format!(".{ending}")).await
         }
         _ => return Err(SessionError::Kind { path: path.to_owned() }),
     };
@@ -39,23 +46,70 @@ pub(super) async fn register(
     })
 }
 
-async fn of_kind(context: &SessionContext, name: &str, path: &str, kind: &str) -> Result<()> {
+async fn of_kind(
+    context: &SessionContext,
+    name: &str,
+    url: &Url,
+    kind: &str,
+    ending: &str,
+) -> Result<()> {
     // The name as it is written: unquoted names in SQL are lower-cased.
     let table = TableReference::bare(name);
-    let ending = format!(".{}", path.rsplit('.').next().unwrap_or_default());
     match kind {
         "csv" => {
-            let options = CsvReadOptions::new().file_extension(&ending);
-            context.register_csv(table, path, options).await
+            let options = CsvReadOptions::new().file_extension(ending);
+            context.register_csv(table, url, options).await
         }
         "json" | "ndjson" | "jsonl" => {
-            let options = JsonReadOptions::default().file_extension(&ending);
-            context.register_json(table, path, options).await
+            let options = JsonReadOptions::default().file_extension(ending);
+            context.register_json(table, url, options).await
         }
         "arrow" | "ipc" | "feather" => {
-            let options = ArrowReadOptions { file_extension: &ending, ..Default::default() };
-            context.register_arrow(name, path, options).await
+            let options = ArrowReadOptions { file_extension: ending, ..Default::default() };
+            context.register_arrow(name, url.as_str(), options).await
         }
-        _ => context.register_parquet(table, path, ParquetReadOptions::default()).await,
+        _ => context.register_parquet(table, url, ParquetReadOptions::default()).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_is_no_pattern() {
+        let context = SessionContext::new();
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("d[1]")).unwrap();
+        for (number, name) in
+            ["a[1].csv", "a1.csv", "b?.CSV", "bc.CSV", "c %41#ü*.csv", "d[1]/x.csv"]
+                .iter()
+                .enumerate()
+        {
+            std::fs::write(path(name), format!("x\n{number}\n")).unwrap();
+            register(&context, &format!("t{number}"), &path(name)).await.unwrap();
+        }
+        for number in 0..6 {
+            let rows = context.sql(&format!("select x from t{number}")).await.unwrap();
+            let rows = rows.to_string().await.unwrap();
+            assert!(rows.contains(&format!("| {number} |")), "{number}: {rows}");
+        }
+        for (table, rows) in [("d[2]", 2), ("d2", 1)] {
+            std::fs::create_dir(path(table)).unwrap();
+            let query = format!(
+                "copy (select * from range({rows})) to '{}' stored as parquet",
+                path("one.parquet").display()
+            );
+            context.sql(&query).await.unwrap().collect().await.unwrap();
+            std::fs::rename(path("one.parquet"), path(table).join("one.parquet")).unwrap();
+        }
+        for (table, rows) in [("d[2]", 2), ("d2", 1)] {
+            register(&context, table, &path(table)).await.unwrap();
+            assert_eq!(
+                context.table(TableReference::bare(table)).await.unwrap().count().await.unwrap(),
+                rows
+            );
+        }
     }
 }
