@@ -23,7 +23,7 @@ const THREADS: usize = 8;
 const BLOCK: u64 = (1 << 20) / 16;
 const L2: u64 = (4 << 20) / 16;
 const SCALE: u64 = 50 * 16;
-const PASSES: u64 = 768;
+const PASSES: u64 = 384;
 
 /// Four programs whose threads share a block each, and a loop on every core of a Core 2 Quad.
 fn tasks() -> Vec<Task<'static>> {

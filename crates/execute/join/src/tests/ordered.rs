@@ -111,7 +111,7 @@ fn check(
 
 #[test]
 fn little_memory_keeps_the_order() {
-    let cases = 150;
+    let cases = ProptestConfig::default().cases / 4;
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,
@@ -138,7 +138,7 @@ fn little_memory_keeps_the_order() {
         )
         .unwrap();
     let [joined, spilled] = [joined, spilled].map(AtomicU64::into_inner);
-    assert!(joined > cases as u64 / 4 && spilled > cases as u64 / 10, "{joined} {spilled}");
+    assert!(joined > u64::from(cases) / 4 && spilled > u64::from(cases) / 10, "{joined} {spilled}");
 }
 
 #[test]

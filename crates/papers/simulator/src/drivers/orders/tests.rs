@@ -16,7 +16,7 @@ fn options(index: Index) -> Options {
         clients: 12,
         buffer_pages: 120,
         warmup: 10,
-        transactions: 60,
+        transactions: 30,
         seed: 1998,
     }
 }
@@ -36,10 +36,10 @@ fn answers_do_not_depend_on_the_order_of_clients() {
         let one = ordered(machine, &options(Index::Latched));
         let other = ordered(machine, &options(Index::LockFree));
         assert_eq!(one.answer, other.answer, "{machine}");
-        assert!(one.answer.rows > 2400, "orders and payments: {:?}", one.answer);
+        assert!(one.answer.rows > 1200, "orders and payments: {:?}", one.answer);
         assert_eq!(one.events.restarts, 0, "latched searches never begin again");
-        assert!(one.events.page_reads > 0 && one.events.switches > 100);
-        assert!(one.instructions > 60 * 30_000, "{}", one.instructions);
+        assert!(one.events.page_reads > 0 && one.events.switches > 50);
+        assert!(one.instructions > 30 * 30_000, "{}", one.instructions);
     }
     // Another seed has another answer.
     let other = Options { seed: 7, ..options(Index::Latched) };
@@ -150,8 +150,8 @@ fn the_trends_of_the_quad() {
             sizes,
             clients: 6 * cpus,
             buffer_pages: 800 * cpus,
-            warmup: 16 * each,
-            transactions: 20 * each,
+            warmup: 8 * each,
+            transactions: 10 * each,
             ..options(Index::Latched)
         };
         let ordered = ordered(&format!("ppro-quad/{cpus}p-{l2}"), &options);
