@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::spill_file::SpillFile;
@@ -17,8 +18,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 /// The part of a pool that one subplan's rows take at most; the rest is spilled.
 const POOL_PART: usize = 16;
 
-/// One partition's rows, once they are all there. Each reader that waits drives the work, so that
-/// it goes on where the first one leaves.
+/// One partition's rows, once they are all there. The first that waits starts a task, which goes on
+/// where its readers leave: other partitions may wait for this one (builds of a join report their
+/// keys together). It ends with the plan.
 type Collected = Shared<BoxFuture<'static, CollectedRows>>;
 type CollectedRows = std::result::Result<Arc<Rows>, Arc<DataFusionError>>;
 /// Those that nobody asked for yet are none.
@@ -57,8 +59,12 @@ impl Subplan {
             Some(collected) => collected.clone(),
             None => {
                 let input = plan.execute(partition, Arc::clone(context))?;
-                let rows = Rows::new(&plan.schema(), context, metrics);
-                let work = async move { rows.collect(input).await.map(Arc::new).map_err(Arc::new) };
+                let rows = Rows::new(&plan.schema(), context, metrics, partitions.len());
+                let work = async move {
+                    let rows = SpawnedTask::spawn(rows.collect(input)).join_unwind().await;
+                    let rows = rows.map_err(|error| DataFusionError::ExecutionJoin(error.into()));
+                    rows.flatten().map(Arc::new).map_err(Arc::new)
+                };
                 collected.insert(work.boxed().shared()).clone()
             }
         };
@@ -83,10 +89,15 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(schema: &SchemaRef, context: &TaskContext, metrics: SpillMetrics) -> Self {
+    fn new(
+        schema: &SchemaRef,
+        context: &TaskContext,
+        metrics: SpillMetrics,
+        partitions: usize,
+    ) -> Self {
         let pool = context.memory_pool();
         let bytes_max = match pool.memory_limit() {
-            MemoryLimit::Finite(bytes) => bytes / POOL_PART,
+            MemoryLimit::Finite(bytes) => bytes / POOL_PART / partitions,
             MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
         };
         let spill = SpillManager::new(context.runtime_env(), metrics, Arc::clone(schema));
