@@ -209,10 +209,11 @@ fn a_schema_of_thousands_of_levels_is_refused() {
     let said = place.fails(&join("deep.parquet", &[]), 1);
     assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
     if cfg!(feature = "sql") {
-        // As a table, by a link without an ending, and in a folder that gives a column.
+        // As a table, by a link without an ending, and in a folder's folder, with a way back.
         symlink("deep.parquet", place.path("link")).unwrap();
-        fs::create_dir_all(place.path("folder/k=1")).unwrap();
-        fs::copy(place.path("deep.parquet"), place.path("folder/k=1/deep.parquet")).unwrap();
+        fs::create_dir_all(place.path("folder/below")).unwrap();
+        symlink("..", place.path("folder/below/above")).unwrap();
+        fs::copy(place.path("deep.parquet"), place.path("folder/below/k=1.parquet")).unwrap();
         for table in ["t=deep.parquet", "t=link", "t=folder"] {
             let said = place.fails(&["sql", "select 1", "--table", table], 1);
             assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");

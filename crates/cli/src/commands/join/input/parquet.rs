@@ -19,9 +19,13 @@ mod thrift;
 mod used;
 
 use std::collections::HashMap;
+#[cfg(feature = "sql")]
+use std::collections::HashSet;
 use std::fs::File;
 #[cfg(feature = "sql")]
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+#[cfg(feature = "sql")]
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -64,38 +68,29 @@ pub(super) struct ParquetInput {
     rooms: Vec<OnceLock<Room>>,
 }
 
-/// Folders in folders of a table: one for each column that they give, `year=2026/month=11`.
-#[cfg(feature = "sql")]
-const FOLDERS_DEEP: usize = 32;
-
-/// Refuses files of Parquet, one or those of a directory, whose schema is too deep to be decoded.
+/// Refuses files of Parquet, one or those below a directory, whose schema is too deep to be decoded.
 #[cfg(feature = "sql")]
 pub(crate) fn check_nesting(path: &Path, interrupted: &'static AtomicBool) -> anyhow::Result<()> {
-    // A link has the ending of what it leads to. What isn't there is told apart where it is opened.
-    let Ok(path) = path.canonicalize() else { return Ok(()) };
-    check_below(&path, interrupted, FOLDERS_DEEP)
-}
-
-#[cfg(feature = "sql")]
-fn check_below(path: &Path, interrupted: &'static AtomicBool, deep: usize) -> anyhow::Result<()> {
-    if path.is_dir() {
-        for entry in std::fs::read_dir(path)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            if !path.is_dir() {
-                check_below(&path, interrupted, deep)?;
-            } else if name.contains(&b'=') {
-                anyhow::ensure!(deep > 0, "{} is too deep in a table's folder", path.display());
-                check_below(&path, interrupted, deep - 1)?;
+    // A link has the ending of what it leads to.
+    let mut paths: Vec<PathBuf> = path.canonicalize().into_iter().collect();
+    let mut folders = HashSet::new();
+    while let Some(path) = paths.pop() {
+        // What isn't there is told apart where it is opened.
+        let Ok(found) = std::fs::metadata(&path) else { continue };
+        if found.is_dir() {
+            // Links may lead back.
+            if folders.insert((found.dev(), found.ino())) {
+                let below = std::fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
+                paths.extend(below.collect::<std::io::Result<Vec<_>>>()?);
             }
+            continue;
         }
-        return Ok(());
-    }
-    let is_parquet = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("parquet"));
-    if is_parquet && path.is_file() {
-        let source = Source::new(File::open(path)?, interrupted)?;
-        let checked = footer::check_nesting(&source);
-        checked.map_err(|error| error.context(format!("can't read {}", path.display())))?;
+        let is_parquet = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("parquet"));
+        if is_parquet && found.is_file() {
+            let source = Source::new(File::open(&path)?, interrupted)?;
+            let checked = footer::check_nesting(&source);
+            checked.map_err(|error| error.context(format!("can't read {}", path.display())))?;
+        }
     }
     Ok(())
 }
