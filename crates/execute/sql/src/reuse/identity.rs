@@ -111,8 +111,8 @@ fn bytes_say_all(files: &FileScanConfig) -> bool {
     files.expr_adapter_factory.is_none() && (usual || files.file_source().is::<ParquetSource>())
 }
 
-/// Whether windows have a filter, or leave out nulls. DataFusion says so neither in their bytes, nor
-/// when asked for their expressions, nor by methods that others may call.
+/// Whether windows have a filter, or leave out nulls. DataFusion says so neither in their bytes,
+/// nor when asked for their expressions, nor by methods that others may call.
 fn has_hidden_parts(node: &dyn ExecutionPlan) -> bool {
     let bounded =
         node.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);

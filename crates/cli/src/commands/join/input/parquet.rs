@@ -68,7 +68,7 @@ pub(super) struct ParquetInput {
     rooms: Vec<OnceLock<Room>>,
 }
 
-/// Refuses files of Parquet, one or those below a directory, whose schema is too deep to be decoded.
+/// Refuses files of Parquet, one or those below a directory, whose schema is too deep to decode.
 #[cfg(feature = "sql")]
 pub(crate) fn check_nesting(path: &Path, interrupted: &'static AtomicBool) -> anyhow::Result<()> {
     // A link has the ending of what it leads to.
