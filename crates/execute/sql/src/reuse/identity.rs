@@ -26,7 +26,8 @@ use workahead_datafusion::WorkaheadCodec;
 pub(super) struct Identity {
     plan: Vec<u8>,
     places: Vec<usize>,
-    /// Numbers have 32 bits in the bytes, and all their digits in the text.
+    /// Of the whole plan: numbers have 32 bits in the bytes, and all their digits in the text, and
+    /// an empty table stays apart from rows that were taken out.
     text: u64,
 }
 
@@ -42,11 +43,7 @@ impl Identity {
         let mut places = Vec::new();
         let without_rows = Arc::clone(plan).transform_up(|node| {
             functions_of(node.as_ref(), &mut places)?;
-            let Some(arrays) = arrays_of(node.as_ref()) else {
-                // An empty table stays apart from rows that are taken out.
-                places.extend(node.children().is_empty().then_some(NO_ARRAYS));
-                return Ok(Transformed::no(node));
-            };
+            let Some(arrays) = arrays_of(node.as_ref()) else { return Ok(Transformed::no(node)) };
             places.extend(arrays);
             Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema())) as _))
         });
@@ -55,9 +52,6 @@ impl Identity {
         Some(Self { plan: bytes.ok()?.to_vec(), places, text })
     }
 }
-
-/// Stands for a leaf that reads no arrays: no memory has as many partitions.
-const NO_ARRAYS: usize = usize::MAX;
 
 /// The functions of a node: two of one name need not be the same.
 fn functions_of(node: &dyn ExecutionPlan, places: &mut Vec<usize>) -> Result<()> {

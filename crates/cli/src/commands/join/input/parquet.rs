@@ -75,7 +75,7 @@ pub(crate) fn check_nesting(path: &Path, interrupted: &'static AtomicBool) -> an
     let mut paths: Vec<PathBuf> = path.canonicalize().into_iter().collect();
     let mut folders = HashSet::new();
     while let Some(path) = paths.pop() {
-        // What isn't there is told apart where it is opened.
+        // A missing file is reported when it is opened.
         let Ok(found) = std::fs::metadata(&path) else { continue };
         if found.is_dir() {
             // Links may lead back.
