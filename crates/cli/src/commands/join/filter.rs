@@ -4,11 +4,14 @@
 //! text ──sqlparser──► syntax ──names, types──► TypedExpression ──kernels──► true, false or null
 //! ```
 //!
+//! Chains of `AND` or `OR` and lists of `IN` are as long as they like; what else nests is bounded.
+//!
 //! Unknown columns and types that do not fit are errors before a row is read. Like the `ON` clause
 //! of an outer join, the condition decides what matches, and not which rows are returned.
 
 mod column_resolver;
 mod evaluation;
+mod nesting;
 mod syntax;
 mod typed_expression;
 mod types;
@@ -23,17 +26,28 @@ use crate::errors::WrongUse;
 use column_resolver::ColumnResolver;
 use typed_expression::TypedExpression;
 
+/// Characters of a filter that an error shows: enough to know it by, in one line.
+const SHOWN_CHARACTERS: usize = 200;
+
 /// Compiles a filter over inputs with these columns.
 pub(crate) fn compile(text: &str, left: &Schema, right: &Schema) -> anyhow::Result<Filter> {
-    let wrong = |why: String| WrongUse::error(format!("--filter {text:?}: {why}"));
-    let mut names = ColumnResolver::new(left, right);
-    let syntax = syntax::parse(text).map_err(wrong)?;
-    let condition = syntax::resolve(&syntax, &mut names)
-        .and_then(|typed| typed.of_type(&DataType::Boolean))
-        .map_err(wrong)?;
-    let (columns, fields) = names.used();
+    let wrong = |why: String| WrongUse::error(format!("--filter {}: {why}", shown(text)));
+    let read = nesting::on_deep_stack(text, || {
+        let mut names = ColumnResolver::new(left, right);
+        let syntax = syntax::parse(text)?;
+        let condition = syntax::resolve(&syntax, &mut names)?.of_type(&DataType::Boolean)?;
+        Ok((condition, names.used()))
+    });
+    let (condition, (columns, fields)) = read.map_err(wrong)?;
     let filter = Arc::new(Condition { text: text.to_owned(), condition });
     Ok(Filter { columns, schema: Arc::new(Schema::new(fields)), filter })
+}
+
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+    }
 }
 
 struct Condition {

@@ -9,9 +9,10 @@ use arrow_ord::cmp;
 use arrow_schema::ArrowError;
 use arrow_string::like;
 
-use super::typed_expression::{Node, Operator, TypedExpression, cast_value};
+use super::typed_expression::{Connective, Node, Operator, TypedExpression, cast_value};
 
 /// A value for each pair, or one for all of them.
+#[derive(Clone)]
 pub(super) struct Value {
     array: ArrayRef,
     single: bool,
@@ -24,8 +25,54 @@ impl Datum for Value {
 }
 
 impl TypedExpression {
-    pub(super) fn value(&self, pairs: &RecordBatch) -> Result<Value, ArrowError> {
-        self.node.value(self, &|of| of.value(pairs), &|column| pairs.column(column).clone())
+    /// Its value, in a condition on the value that is `given`. A level takes little stack: what
+    /// takes more is in functions that do not call this one.
+    pub(super) fn value(
+        &self,
+        pairs: &RecordBatch,
+        given: Option<&Value>,
+    ) -> Result<Value, ArrowError> {
+        match &self.node {
+            Node::Column(at) => Ok(Value { array: pairs.column(*at).clone(), single: false }),
+            Node::Literal(value) => Ok(Value { array: value.clone(), single: true }),
+            Node::Cast { of, fails } => {
+                let value = of.value(pairs, given)?;
+                let array = cast_value(&value.array, &self.data_type, *fails)?;
+                Ok(Value { array, ..value })
+            }
+            Node::Not(of) => {
+                let value = of.value(pairs, given)?;
+                let array = Arc::new(boolean::not(value.array.as_boolean())?);
+                Ok(Value { array, ..value })
+            }
+            Node::IsNull(of) => {
+                let value = of.value(pairs, given)?;
+                let array = Arc::new(boolean::is_null(&value.array)?);
+                Ok(Value { array, ..value })
+            }
+            Node::Negative(of) => {
+                let value = of.value(pairs, given)?;
+                Ok(Value { array: numeric::neg(&value.array)?, ..value })
+            }
+            Node::Two { operator, of } => {
+                let [left, right] = [of[0].value(pairs, given)?, of[1].value(pairs, given)?];
+                let single = left.single && right.single;
+                Ok(Value { array: operator.apply(&left, &right)?, single })
+            }
+            Node::Chain { connective, of } => {
+                let (first, rest) = of.split_first().expect("a chain has a term");
+                let mut value = first.value(pairs, given)?;
+                for term in rest {
+                    value = connective.apply(&value, &term.value(pairs, given)?)?;
+                }
+                Ok(value)
+            }
+            Node::With { of, condition } => {
+                let value = of.value(pairs, given)?;
+                condition.value(pairs, Some(&value))
+            }
+            Node::Given => Ok(given.expect("a value is given to its condition").clone()),
+        }
     }
 }
 
@@ -39,57 +86,22 @@ impl Node {
                 operator.apply(&left, &right)
             }
             Self::Negative(of) => numeric::neg(&of.empty()),
-            Self::Column(_) | Self::Literal(_) | Self::Cast { .. } => {
+            Self::Column(_) | Self::Literal(_) | Self::Cast { .. } | Self::Given => {
                 unreachable!("their types are known")
             }
-            Self::Not(_) | Self::IsNull(_) => unreachable!("they are true or false"),
-        }
-    }
-
-    fn value(
-        &self,
-        typed: &TypedExpression,
-        value_of: &dyn Fn(&TypedExpression) -> Result<Value, ArrowError>,
-        column: &dyn Fn(usize) -> ArrayRef,
-    ) -> Result<Value, ArrowError> {
-        match self {
-            Self::Column(at) => Ok(Value { array: column(*at), single: false }),
-            Self::Literal(value) => Ok(Value { array: value.clone(), single: true }),
-            Self::Cast { of, fails } => {
-                let value = value_of(of)?;
-                let array = cast_value(&value.array, &typed.data_type, *fails)?;
-                Ok(Value { array, ..value })
-            }
-            Self::Not(of) => {
-                let value = value_of(of)?;
-                let array = Arc::new(boolean::not(value.array.as_boolean())?);
-                Ok(Value { array, ..value })
-            }
-            Self::IsNull(of) => {
-                let value = value_of(of)?;
-                let array = Arc::new(boolean::is_null(&value.array)?);
-                Ok(Value { array, ..value })
-            }
-            Self::Negative(of) => {
-                let value = value_of(of)?;
-                Ok(Value { array: numeric::neg(&value.array)?, ..value })
-            }
-            Self::Two { operator, of } => {
-                let [left, right] = [value_of(&of[0])?, value_of(&of[1])?];
-                let single = left.single && right.single;
-                Ok(Value { array: operator.apply(&left, &right)?, single })
+            Self::Not(_) | Self::IsNull(_) | Self::Chain { .. } | Self::With { .. } => {
+                unreachable!("they are true or false")
             }
         }
     }
 }
 
 impl Operator {
+    #[inline(never)]
     fn apply(self, left: &Value, right: &Value) -> Result<ArrayRef, ArrowError> {
         let truth = |result: Result<BooleanArray, ArrowError>| {
             result.map(|array| Arc::new(array) as ArrayRef)
         };
-        let rows = if left.single { right.array.len() } else { left.array.len() };
-        let truths = || Ok::<_, ArrowError>((truths(left, rows)?, truths(right, rows)?));
         match self {
             Self::Equal => truth(cmp::eq(left, right)),
             Self::NotEqual => truth(cmp::neq(left, right)),
@@ -106,15 +118,21 @@ impl Operator {
             Self::Modulo => numeric::rem(left, right),
             Self::Like => truth(like::like(left, right)),
             Self::LikeInAnyCase => truth(like::ilike(left, right)),
-            Self::And => {
-                let (left, right) = truths()?;
-                truth(boolean::and_kleene(&left, &right))
-            }
-            Self::Or => {
-                let (left, right) = truths()?;
-                truth(boolean::or_kleene(&left, &right))
-            }
         }
+    }
+}
+
+impl Connective {
+    #[inline(never)]
+    fn apply(self, left: &Value, right: &Value) -> Result<Value, ArrowError> {
+        let rows = if left.single { right.array.len() } else { left.array.len() };
+        let single = left.single && right.single;
+        let (left, right) = (truths(left, rows)?, truths(right, rows)?);
+        let array = match self {
+            Self::And => boolean::and_kleene(&left, &right)?,
+            Self::Or => boolean::or_kleene(&left, &right)?,
+        };
+        Ok(Value { array: Arc::new(array), single })
     }
 }
 

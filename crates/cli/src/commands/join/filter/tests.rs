@@ -71,6 +71,17 @@ fn expressions_have_the_meaning_of_sql() {
         ("left.id % 2 = 0", [f, t, n]),
         ("left.id IN (2, 5, 7)", [f, t, n]),
         ("left.id NOT IN (2, NULL)", [n, f, n]),
+        ("left.id IN (1)", [t, f, n]),
+        ("left.id + 1 IN (2, 5)", [t, f, n]),
+        ("left.id + 1 NOT IN (3, NULL)", [n, f, n]),
+        ("left.id + 1 BETWEEN 2 AND small - 198", [t, f, n]),
+        ("(left.id + 1 = 2) IN (left.id + 2 IN (3, 7))", [t, t, n]),
+        ("'1970-01-01' IN (day, '2024-01-01')", [t, f, n]),
+        ("'1970-01-01' BETWEEN day AND day", [t, f, n]),
+        ("left.id = 1 AND (left.id = 2 OR share > 0 OR NULL) AND true", [t, f, n]),
+        ("NULL OR true AND NULL OR false", [n, n, n]),
+        ("NULL OR left.id = 1 OR false", [t, n, n]),
+        ("true AND left.id = 1", [t, f, n]),
         ("word = text", [t, f, n]),
         ("word LIKE 'ab_'", [t, f, n]),
         ("word ILIKE 'AB%'", [t, t, n]),
@@ -89,6 +100,103 @@ fn expressions_have_the_meaning_of_sql() {
     ] {
         assert_eq!(results(text), Ok(expected.to_vec()), "{text}");
     }
+}
+
+/// Works on a thread whose stack ends soon.
+fn on_small_stack(work: impl FnOnce() + Send + 'static) {
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    small.spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
+fn lists_and_chains_are_as_long_as_they_like() {
+    const TERMS: usize = 30_000;
+    let (t, f, n) = (Some(true), Some(false), None);
+    let items: Vec<_> = (2..2 + TERMS).map(|item| item.to_string()).collect();
+    let texts = [
+        (format!("left.id IN ({})", items.join(", ")), [f, t, n]),
+        (format!("left.id = 7{} OR share > 1", " OR left.id = 7".repeat(TERMS)), [f, n, t]),
+        (format!("left.id <> 7{} AND share > 0", " AND left.id <> 2".repeat(TERMS)), [t, f, n]),
+    ];
+    on_small_stack(move || {
+        for (text, expected) in texts {
+            assert_eq!(results(&text), Ok(expected.to_vec()), "{}", &text[..40]);
+        }
+    });
+}
+
+/// Filters that nest in different ways, by as many links.
+fn nested(links: usize) -> [(&'static str, String); 8] {
+    let around = |open: &str, of: &str, close: &str| {
+        format!("{}{of}{}", open.repeat(links), close.repeat(links))
+    };
+    [
+        ("brackets", around("(", "left.id = 1", ")")),
+        ("not", around("NOT ", "left.id = 1", "")),
+        ("sum", format!("left.id{} = 1", " + 0".repeat(links))),
+        ("mixed sum", format!("left.id{} = 1", " + 0.0".repeat(links))),
+        ("signs", around("- ", "left.id = 1", "")),
+        ("between", format!("left.id = 1{}", " BETWEEN false AND true".repeat(links))),
+        ("lists", format!("left.id = 1{}", " IN (true)".repeat(links))),
+        ("casts", format!("left.id{} = 1", "::BIGINT::VARCHAR".repeat(links / 2))),
+    ]
+}
+
+#[test]
+fn what_nests_within_the_limit_has_room() {
+    for (shape, text) in nested(nesting::LEVELS_MAX - 8) {
+        let results = results(&text);
+        match shape {
+            // Decimals grow by a digit at each sum, or a text is not a number.
+            "mixed sum" | "casts" => drop(results),
+            "signs" | "brackets" | "not" | "sum" | "lists" => {
+                assert_eq!(results, Ok(vec![Some(true), Some(false), None]), "{shape}");
+            }
+            _ => assert_eq!(results, Ok(vec![Some(true), Some(true), None]), "{shape}"),
+        }
+    }
+}
+
+#[test]
+fn what_nests_deeper_is_refused() {
+    on_small_stack(|| {
+        let depths = [nesting::LEVELS_MAX + 2, 20_000];
+        let deep = depths.into_iter().flat_map(nested);
+        // What no filter has, and the parser recurses over.
+        let around = |open: &str, of: &str, close: &str| {
+            format!("{}{of}{}", open.repeat(10_000), close.repeat(10_000))
+        };
+        let others = [
+            ("calls", around("f(", "1", ")")),
+            ("cast calls", around("CAST(", "1", " AS INT)")),
+            ("angles", format!("CAST(1 AS {})", around("ARRAY<", "INT", ">"))),
+            ("types", format!("CAST(1 AS {})", around("Nullable(", "INT", ")"))),
+            ("arrays", format!("1::INT{}", "[]".repeat(10_000))),
+            ("intervals", format!("{}'1' DAY", "INTERVAL ".repeat(10_000))),
+            ("subscripts", format!("word{}", "[1]".repeat(10_000))),
+        ];
+        for (shape, text) in deep.chain(others) {
+            let error = results(&text).expect_err(shape);
+            let says = "it nests deeper than 128 levels: only chains of AND or OR and lists of IN";
+            assert!(error.contains(says), "{shape}: {error}");
+            assert!(error.len() < 1_000 && !error.contains('\n'), "{shape}: {error}");
+        }
+    });
+}
+
+#[test]
+fn what_is_not_supported_may_nest_too() {
+    on_small_stack(|| {
+        for text in [
+            format!("f(left.id = 1{})", " OR left.id = 1".repeat(10_000)),
+            format!("left.id IN (SELECT 1{})", " UNION SELECT 1".repeat(10_000)),
+            format!("word{} = 'a'", " || word".repeat(10_000)),
+        ] {
+            let error = results(&text).unwrap_err();
+            assert!(error.contains("is not supported; use "), "{error}");
+            assert!(error.len() < 1_000, "{error}");
+        }
+    });
 }
 
 #[test]
@@ -115,7 +223,7 @@ fn errors_are_one_line() {
         ("CAST(left.id AS DECIMAL(99, 2)) = 1", "a decimal has 1 to 38 digits"),
         ("left.id = ?", "the constant ? is not supported"),
         ("", "Expected"),
-        (&"(".repeat(5000), "recursion"),
+        (&"(".repeat(5000), "it nests deeper than 128 levels"),
     ] {
         let error = results(text).expect_err(text);
         assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");

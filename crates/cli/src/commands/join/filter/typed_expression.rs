@@ -29,6 +29,18 @@ pub(super) enum Node {
         operator: Operator,
         of: Box<[TypedExpression; 2]>,
     },
+    /// Conditions beside each other, not in each other: evaluating and dropping them is a loop.
+    Chain {
+        connective: Connective,
+        of: Vec<TypedExpression>,
+    },
+    /// A condition on a value that it uses more than once, as [`Node::Given`].
+    With {
+        of: Box<TypedExpression>,
+        condition: Box<TypedExpression>,
+    },
+    /// The value of the nearest [`Node::With`] that this is in the condition of.
+    Given,
     Not(Box<TypedExpression>),
     Negative(Box<TypedExpression>),
     IsNull(Box<TypedExpression>),
@@ -52,15 +64,16 @@ pub(super) enum Operator {
     Modulo,
     Like,
     LikeInAnyCase,
+}
+
+/// What makes one condition of many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Connective {
     And,
     Or,
 }
 
 impl Operator {
-    fn is_logical(self) -> bool {
-        matches!(self, Self::And | Self::Or)
-    }
-
     fn is_arithmetic(self) -> bool {
         matches!(self, Self::Plus | Self::Minus | Self::Times | Self::Over | Self::Modulo)
     }
@@ -137,6 +150,29 @@ impl TypedExpression {
         Self { node: Node::Two { operator, of }, data_type: DataType::Boolean }.with_kernel_type()
     }
 
+    /// `AND` or `OR` of one or more conditions.
+    pub(super) fn chain(connective: Connective, of: Vec<Self>) -> Result<Self, String> {
+        let of = of.into_iter().map(|term| term.of_type(&DataType::Boolean));
+        let of = of.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { node: Node::Chain { connective, of }, data_type: DataType::Boolean })
+    }
+
+    /// A condition that uses this value more than once, and for which it is computed once.
+    pub(super) fn given_to(
+        self,
+        condition: impl FnOnce(&Self) -> Result<Self, String>,
+    ) -> Result<Self, String> {
+        // These cost nothing, and a text constant takes the type it is compared with.
+        if matches!(self.node, Node::Column(_) | Node::Literal(_)) {
+            return condition(&self);
+        }
+        let given = Self { node: Node::Given, data_type: self.data_type.clone() };
+        let condition = condition(&given)?;
+        let data_type = condition.data_type.clone();
+        let (of, condition) = (Box::new(self), Box::new(condition));
+        Ok(Self { node: Node::With { of, condition }, data_type })
+    }
+
     /// With the result type of Arrow's kernel, found by running it on empty arrays.
     fn with_kernel_type(self) -> Result<Self, String> {
         let none = self.node.on_empty().map_err(|error| error.to_string())?;
@@ -145,7 +181,7 @@ impl TypedExpression {
 
     /// True, false or null for each pair.
     pub(super) fn truth(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let value = self.value(pairs)?;
+        let value = self.value(pairs, None)?;
         super::evaluation::truths(&value, pairs.num_rows())
     }
 
@@ -162,12 +198,6 @@ fn fit(
     right: TypedExpression,
 ) -> Result<[TypedExpression; 2], String> {
     let (a, b) = (left.data_type.clone(), right.data_type.clone());
-    let both = |wanted: &DataType| {
-        Ok([left.clone().cast(wanted.clone(), true)?, right.clone().cast(wanted.clone(), true)?])
-    };
-    if operator.is_logical() {
-        return Ok([left.of_type(&DataType::Boolean)?, right.of_type(&DataType::Boolean)?]);
-    }
     if operator.is_arithmetic() {
         if types::plain(&a).is_temporal() || types::plain(&b).is_temporal() {
             return Ok([left, right]);
@@ -175,7 +205,7 @@ fn fit(
         let Some(wanted) = types::arithmetic(&a, &b) else {
             return Err(format!("no arithmetic on {a} and {b}: cast them to numbers"));
         };
-        return both(&wanted);
+        return both(left, right, &wanted);
     }
     // A text constant takes the type it is compared with: '2024-01-31' is a date.
     let constant = |side: &TypedExpression| {
@@ -183,16 +213,24 @@ fn fit(
     };
     let texts = operator.is_like();
     if !texts && constant(&right) && types::plain(&a).is_temporal() {
-        return both(types::plain(&a));
+        return both(left, right, types::plain(&a));
     }
     if !texts && constant(&left) && types::plain(&b).is_temporal() {
-        return both(types::plain(&b));
+        return both(left, right, types::plain(&b));
     }
     match types::common(&a, &b) {
-        Some(wanted) if !texts || types::is_text(&wanted) => both(&wanted),
+        Some(wanted) if !texts || types::is_text(&wanted) => both(left, right, &wanted),
         Some(_) => Err(format!("LIKE is for texts, not for {a} and {b}")),
         None => Err(format!("{a} and {b} can't be compared: cast one of them")),
     }
+}
+
+fn both(
+    left: TypedExpression,
+    right: TypedExpression,
+    wanted: &DataType,
+) -> Result<[TypedExpression; 2], String> {
+    Ok([left.cast(wanted.clone(), true)?, right.cast(wanted.clone(), true)?])
 }
 
 /// The value of a cast.

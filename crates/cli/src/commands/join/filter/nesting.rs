@@ -1,0 +1,128 @@
+//! How deep a filter nests: reading and evaluating one recurse level by level, and stacks end.
+//!
+//! ```text
+//! a OR b OR c …, a AND b AND c …, v IN (1, 2, …)     one level, however long: loops
+//! (((a))), NOT NOT a, a + a + …, a IS NULL IS NULL   a level each: at most LEVELS_MAX
+//! ```
+//!
+//! The parser builds chains of operators without recursion, but drops them with it.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Query, Visit, Visitor};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::syntax::SUPPORTED;
+
+/// Filters that nest deeper are refused. A level is at most five typed expressions in each other,
+/// and each of these takes less than 2 KiB of a worker's 2 MiB of stack.
+pub(super) const LEVELS_MAX: usize = 128;
+/// Expressions in each other that the parser takes. More than the limit: what it refuses, it tries
+/// again as a name or a call at each level around it, so that time doubles with each.
+pub(super) const PARSER_LEVELS_MAX: usize = 4 * LEVELS_MAX;
+/// Room for such an expression while it is parsed, without optimisation.
+const STACK_BYTES_A_LEVEL: usize = 64 << 10;
+/// Room that a text's own length may take on the stack while its parsed form is dropped: two bytes
+/// of text are a level at most.
+const STACK_BYTES_A_BYTE: usize = 256;
+
+pub(super) fn too_deep() -> String {
+    format!(
+        "it nests deeper than {LEVELS_MAX} levels: only chains of AND or OR and lists of IN may \
+         be longer"
+    )
+}
+
+/// Reads a text where there is room for any parsed form of it.
+pub(super) fn on_deep_stack<T: Send>(
+    text: &str,
+    read: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    let deep = text.len().saturating_mul(STACK_BYTES_A_BYTE);
+    let deep = deep.saturating_add(PARSER_LEVELS_MAX * STACK_BYTES_A_LEVEL);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(deep);
+        let reading = thread.spawn_scoped(scope, read);
+        let reading = reading.map_err(|error| format!("no thread to read it on: {error}"))?;
+        reading.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+    })
+}
+
+/// Refuses what the parser would recurse over without a limit of its own, or read as something else
+/// at its limit: brackets, types in types, and words before an expression.
+pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), String> {
+    // Levels that are open: in all, and where each open bracket begins.
+    let (mut open, mut starts) = (0_usize, Vec::<usize>::new());
+    let mut types = 0_usize;
+    let tokens = tokens.iter().map(|token| &token.token);
+    let mut before = &Token::EOF;
+    for token in tokens.filter(|token| !matches!(token, Token::Whitespace(_))) {
+        match token {
+            Token::LParen | Token::LBracket | Token::LBrace => {
+                open += 1;
+                starts.push(open);
+                // `INT[][]` is an array of arrays.
+                types += usize::from(*token == Token::LBracket);
+            }
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                open = starts.pop().map_or(0, |start| start - 1);
+            }
+            Token::Lt => types += usize::from(opens_type(before)),
+            // Lists and chains go on beside what is before them.
+            Token::Comma => open = starts.last().copied().unwrap_or(0),
+            Token::Word(word) => match word.keyword {
+                Keyword::AND | Keyword::OR => open = starts.last().copied().unwrap_or(0),
+                Keyword::NOT | Keyword::INTERVAL => open += 1,
+                _ => {}
+            },
+            _ => {}
+        }
+        if open + types > LEVELS_MAX {
+            return Err(too_deep());
+        }
+        before = token;
+    }
+    Ok(())
+}
+
+/// Whether `<` after it begins the types that a type is made of.
+fn opens_type(before: &Token) -> bool {
+    let Token::Word(word) = before else { return false };
+    matches!(word.keyword, Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP)
+}
+
+/// Why an expression is refused that filters do not have. It is shown if it is no deeper than a
+/// filter may be: writing it recurses too.
+pub(super) fn unsupported(of: &Expr) -> String {
+    match of.visit(&mut Levels { open: 0 }) {
+        ControlFlow::Continue(()) => format!("{of} is not supported; use {SUPPORTED}"),
+        ControlFlow::Break(what) => format!("{what} is not supported; use {SUPPORTED}"),
+    }
+}
+
+/// Levels that are open at a place in an expression.
+struct Levels {
+    open: usize,
+}
+
+impl Visitor for Levels {
+    type Break = &'static str;
+
+    fn pre_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<Self::Break> {
+        self.open += 1;
+        match self.open > LEVELS_MAX {
+            true => ControlFlow::Break("an expression in it"),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<Self::Break> {
+        self.open -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
+        ControlFlow::Break("a subquery")
+    }
+}
