@@ -185,6 +185,28 @@ fn explain_predicts_the_design() {
 }
 
 #[test]
+fn a_stream_ends_between_two_messages_and_nowhere_else() {
+    let place = two_files();
+    let [left, _] = sides();
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &left.schema()).unwrap();
+    writer.write(&left.slice(0, 500)).unwrap();
+    writer.flush().unwrap();
+    let half = writer.get_ref().len();
+    writer.write(&left.slice(500, 500)).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    let words = ["join", "--left", "cut.arrows", "--right", "right.parquet", "--on", "id"];
+    for more in 0..12 {
+        fs::write(place.path("cut.arrows"), &bytes[..half + more]).unwrap();
+        match more {
+            0 => assert_eq!(place.json(&words)["build_rows"], 500),
+            _ => assert!(place.fails(&words, 1).contains("damaged"), "{more}"),
+        }
+    }
+}
+
+#[test]
 fn errors_are_one_line_and_leave_no_file() {
     let place = two_files();
     fs::write(place.path("ragged.csv"), "id,a\n1,2\n3\n").unwrap();

@@ -173,10 +173,12 @@ impl Messages {
     /// The same of a stream; none at its end.
     fn metadata_of_stream(&mut self) -> Result<Option<Vec<u8>>, ArrowError> {
         let mut word = [0; 4];
-        match self.from.read_exact(&mut word) {
+        // A stream may end between two messages, and nowhere else.
+        match self.from.read_exact(&mut word[..1]) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
             read => read?,
         }
+        self.from.read_exact(&mut word[1..])?;
         // Before 2019 there was no marker.
         if word == MARKER {
             self.from.read_exact(&mut word)?;
