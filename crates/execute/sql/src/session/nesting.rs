@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::sql::parser::{CopyToSource, DFParser, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, TableFactor, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -37,6 +37,19 @@ pub(super) fn parse(sql: &str) -> Result<Vec<Statement>> {
     })
 }
 
+/// Types that are written as functions are, of which no visitor sees the parts.
+const TYPES: [&str; 9] = [
+    "array",
+    "fixedstring",
+    "lowcardinality",
+    "map",
+    "nested",
+    "nullable",
+    "struct",
+    "tuple",
+    "union",
+];
+
 /// Words and signs that nest what no visitor sees: types, intervals, explanations, turned tables.
 /// Hundreds of one in a statement are refused unparsed, since the parser recurses over some.
 fn check_words(sql: &str) -> Result<()> {
@@ -46,7 +59,26 @@ fn check_words(sql: &str) -> Result<()> {
     // A type in a text is parsed by recursion too.
     let of_texts = sql.to_ascii_lowercase().contains("arrow_");
     let (mut nesting, mut before) = (0, &Token::EOF);
+    // Parentheses that are open, and whether a type began there.
+    let (mut open, mut types) = (Vec::new(), 0);
+    // Brackets that are open, and as which of some in a row: `int[][]` is an array of arrays.
+    let (mut brackets, mut row) = (Vec::new(), 0);
     for token in tokens {
+        match token {
+            Token::LParen => {
+                let begins = matches!(before, Token::Word(word)
+                    if TYPES.contains(&word.value.to_ascii_lowercase().as_str()));
+                types += usize::from(begins);
+                open.push(begins);
+            }
+            Token::RParen => types -= usize::from(open.pop().unwrap_or(false)),
+            Token::LBracket => {
+                row = if *before == Token::RBracket { row + 1 } else { 1 };
+                brackets.push(row);
+            }
+            Token::RBracket => row = brackets.pop().unwrap_or(0),
+            _ => {}
+        }
         let nests = match token {
             Token::SemiColon => {
                 nesting = 0;
@@ -56,10 +88,8 @@ fn check_words(sql: &str) -> Result<()> {
                 word.keyword,
                 Keyword::INTERVAL | Keyword::EXPLAIN | Keyword::PIVOT | Keyword::UNPIVOT
             )),
-            Token::RBracket => usize::from(*before == Token::LBracket),
-            Token::Lt => usize::from(
-                matches!(before, Token::Word(word) if word.keyword != Keyword::NoKeyword),
-            ),
+            Token::Lt => usize::from(matches!(before, Token::Word(word)
+                if matches!(word.keyword, Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP))),
             Token::SingleQuotedString(text)
             | Token::EscapedStringLiteral(text)
             | Token::NationalStringLiteral(text)
@@ -72,7 +102,7 @@ fn check_words(sql: &str) -> Result<()> {
             _ => 0,
         };
         nesting += nests;
-        if nesting > LEVELS_MAX {
+        if nesting.max(types).max(row) > LEVELS_MAX {
             return too_deep();
         }
         before = token;
@@ -122,12 +152,21 @@ impl Levels {
 impl Visitor for Levels {
     type Break = ();
 
-    fn pre_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<()> {
-        self.enter(1)
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.enter(1 + accesses(expr))
     }
 
-    fn post_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<()> {
-        self.open -= 1;
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.open -= 1 + accesses(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        self.enter(joined(table))
+    }
+
+    fn post_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        self.open -= joined(table);
         ControlFlow::Continue(())
     }
 
@@ -141,10 +180,29 @@ impl Visitor for Levels {
     }
 }
 
-/// Levels of a query's own plan, without its subqueries: joins and set operations lie in each other
-/// there, and so may queries that it names.
+/// Fields and elements within each other that an expression takes.
+fn accesses(expr: &Expr) -> usize {
+    match expr {
+        Expr::CompoundFieldAccess { access_chain, .. } => access_chain.len(),
+        Expr::CompoundIdentifier(names) => names.len(),
+        Expr::JsonAccess { path, .. } => path.path.len(),
+        _ => 0,
+    }
+}
+
+/// Joins in parentheses.
+fn joined(table: &TableFactor) -> usize {
+    match table {
+        TableFactor::NestedJoin { table_with_joins, .. } => 1 + table_with_joins.joins.len(),
+        _ => 0,
+    }
+}
+
+/// Levels of a query's own plan, without its subqueries: joins, set operations and steps of a pipe
+/// lie in each other there, and so may queries that it names.
 fn chained(query: &Query) -> usize {
-    let mut levels = 1 + query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+    let queries = query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+    let mut levels = 1 + queries + query.pipe_operators.len();
     let mut rest = vec![query.body.as_ref()];
     while let Some(body) = rest.pop() {
         match body {
@@ -183,7 +241,9 @@ mod tests {
     }
 
     /// Texts of one row that nest in different ways, by as many links.
-    fn texts(links: usize) -> [(&'static str, String); 7] {
+    fn texts(links: usize) -> [(&'static str, String); 10] {
+        // The types of hundreds take a minute to be found.
+        let slices = if links > LEVELS_MAX { links } else { 40 };
         let joins: String = (0..links).map(|n| format!(" cross join t t{n}")).collect();
         let queries: String =
             (1..links).map(|n| format!(", q{n} as (select a + 1 as a from q{})", n - 1)).collect();
@@ -194,6 +254,9 @@ mod tests {
             ("is", format!("select a from t where a is not null{}", " is not null".repeat(links))),
             ("cast", format!("select a{} from t", "::int::bigint".repeat(links / 2))),
             ("joins", format!("select t.a from t{joins}")),
+            ("joins in parentheses", format!("select t.a from (t{joins})")),
+            ("pipe", format!("select a from t{}", " |> where a < 7".repeat(links))),
+            ("slices", format!("select [a]{} from t", "[1:1]".repeat(slices))),
             ("queries", format!("with q0 as (select a from t){queries} select a from q1")),
         ]
     }
@@ -221,7 +284,7 @@ mod tests {
         let session = session();
         let small = std::thread::Builder::new().stack_size(128 << 10);
         let tried = small.spawn(move || {
-            for links in [LEVELS_MAX + 10, 100_000] {
+            for links in [LEVELS_MAX + 10, 20_000] {
                 for (shape, text) in texts(links) {
                     let says = rows(&session, &text).unwrap_err().to_string();
                     assert!(says.contains("nests deeper than"), "{shape}: {says}");
@@ -236,6 +299,9 @@ mod tests {
                 format!("select cast(null as {})", nested("array<", "int", ">")),
                 format!("select cast(null as {})", nested("struct<a ", "int", ">")),
                 format!("select cast(null as int{})", "[]".repeat(5_000)),
+                format!("select cast(null as {})", nested("Nullable(", "int", ")")),
+                format!("select cast(null as {})", nested("Tuple(a ", "int", ")")),
+                format!("select cast(null as int{})", "[1]".repeat(5_000)),
                 format!("select arrow_cast(null, '{}')", nested("List(", "Int32", ")")),
                 format!("select arrow_try_cast(null, $${}$$)", nested("List(", "Int32", ")")),
                 format!("select {} '1' day", "interval ".repeat(5_000)),
@@ -256,6 +322,9 @@ mod tests {
     fn unions_and_lists_are_as_long_as_they_like() {
         let session = session();
         assert_eq!(rows(&session, &unions(LEVELS_MAX / 2 - 5)).unwrap(), LEVELS_MAX / 2 - 5);
+        // Words that are names here, though SQL knows them.
+        let years = vec!["(select year from (select a as year from t) where year < 2)"; 200];
+        assert_eq!(rows(&session, &years.join(" union all ")).unwrap(), 200);
         let list = vec!["1"; 100_000].join(", ");
         assert_eq!(rows(&session, &format!("select a from t where a in ({list})")).unwrap(), 1);
     }
