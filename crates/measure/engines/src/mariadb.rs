@@ -34,6 +34,7 @@ use workahead_workloads::session::{Session, SessionError};
 
 use crate::address::{Address, Place};
 use crate::attach::{Software, Target};
+use crate::bounded_texts::BoundedTexts;
 use crate::server::{
     Error, Home, Launch, Options, Probe, Process, Product, Program, Settings, check, remove,
     run_to_end,
@@ -178,6 +179,9 @@ impl Server {
         let name = identifier(name);
         let create = || -> Result<(), SessionError> {
             let mut connection = self.connect("")?;
+            roll_back_prepared(&mut connection)?;
+            connection.run(&format!("SET lock_wait_timeout = {LOCK_WAIT_S}"))?;
+            connection.run(&format!("SET innodb_lock_wait_timeout = {LOCK_WAIT_S}"))?;
             connection.run(&format!("DROP DATABASE IF EXISTS {name}"))?;
             connection.run(&format!("CREATE DATABASE {name}"))
         };
@@ -197,6 +201,8 @@ impl Server {
     ) -> Result<Duration, Error> {
         let begun = Instant::now();
         let kept = self.template(template)?;
+        let ended = self.connect("").and_then(|mut connection| roll_back_prepared(&mut connection));
+        ended.map_err(|error| Error::session("end what clients prepared", error))?;
         self.process.stop();
         self.home.copy(&self.home.data(), &kept)?;
         self.process = launch(&self.home, &self.program, options, stop)?;
@@ -241,6 +247,16 @@ impl Server {
         }
         Ok(self.home.directory().join(format!("kept-{name}")))
     }
+}
+
+/// Seconds that an administrator waits for a lock: no client is connected then.
+const LOCK_WAIT_S: u32 = 5;
+
+/// Ends transactions that a client prepared (`XA PREPARE`): their locks outlast it, and restarts.
+fn roll_back_prepared(connection: &mut Connection) -> Result<(), SessionError> {
+    let mut prepared = BoundedTexts::default();
+    connection.query_text("XA RECOVER FORMAT='SQL'", &mut |row| prepared.push(row.text(3)?))?;
+    prepared.texts.iter().try_for_each(|name| connection.run(&format!("XA ROLLBACK {name}")))
 }
 
 fn address(home: &Home, database: &str) -> Address {

@@ -18,7 +18,7 @@ mod explain;
 mod login;
 mod refusal;
 mod scram;
-mod single_backend;
+pub(crate) mod single_backend;
 mod statement;
 mod wire;
 
@@ -222,8 +222,14 @@ impl Server {
 
     fn replace(&self, name: &str, template: &str) -> Result<(), SessionError> {
         let mut connection = self.connect(MAINTENANCE)?;
+        let known =
+            format!("SELECT datname::text FROM pg_database WHERE datname = {}", literal(name));
         let (name, template_name) = (identifier(name), identifier(template));
-        connection.run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
+        if !connection.texts(&known)?.is_empty() {
+            // Its owner, a study's client, may have made it a template, which can't be dropped.
+            connection.run(&format!("ALTER DATABASE {name} IS_TEMPLATE false"))?;
+            connection.run(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
+        }
         let clients = connection.texts(&format!(
             "SELECT pg_terminate_backend(pid, 10000)::text FROM pg_stat_activity \
              WHERE datname = {}",

@@ -397,8 +397,10 @@ impl Engine for DatabaseEngine {
             None => {}
         }
         self.database.version()?;
+        let cpus = config.cpus.unwrap_or_else(|| self.machine.allowed_cpus().len());
         Ok(Need {
-            memory_bytes: 2 * config.data_bytes() + SERVER_BYTES,
+            memory_bytes: (2 * config.data_bytes() + SERVER_BYTES)
+                .saturating_add(config.loop_bytes(cpus)),
             // Clients and their CPUs do not matter to a model.
             limitation: self.valgrind.is_none().then(|| self.limitation(&config)).flatten(),
             impossible: self.impossible(&config, cell.protocol),
@@ -414,7 +416,9 @@ impl Engine for DatabaseEngine {
         }
         let running = self.running(&config)?;
         self.database.serve(&self.home, &running, stop)?;
-        if restore == Before::Always {
+        // A single backend is a superuser's: it meets nothing that clients left.
+        let counted = self.valgrind.is_some() && self.database.has_single_backend();
+        if restore == Before::Always || counted {
             self.data = None;
         }
         let config = self.with_found_numbers(config, stop)?;

@@ -33,6 +33,9 @@ pub const PAPER_BYTES: usize = 1 << 20;
 /// Words of a cache line of 64 bytes, of which one is touched.
 const LINE_WORDS: usize = 8;
 
+/// Words after which a loop looks whether to stop: 64 MiB, tens of milliseconds.
+const PART_WORDS: usize = 8 << 20;
+
 /// Loops that run until they are stopped or dropped.
 #[derive(Debug)]
 pub struct Loops {
@@ -129,25 +132,36 @@ fn one(
     let _ = ready.send(());
     drop(ready);
     let begun = Moment::now();
-    let mut passes = 0;
-    while passes == 0 || !stop.load(Ordering::Relaxed) {
-        pass(std::hint::black_box(&mut words));
-        passes += 1;
+    let (mut passes, mut cut) = (0, None);
+    while cut.is_none() && (passes == 0 || !stop.load(Ordering::Relaxed)) {
+        cut = pass(std::hint::black_box(&mut words), stop);
+        passes += u64::from(cut.is_none());
     }
     let elapsed = begun.elapsed();
     drop(pinned);
-    let untouched = words.iter().step_by(LINE_WORDS).position(|word| *word != passes);
-    if let Some(line) = untouched {
-        let says = format!("line {line} was not touched in each of {passes} passes");
+    let touched = |at: usize| passes + u64::from(cut.is_some_and(|cut| at < cut));
+    let mut lines = words.iter().enumerate().step_by(LINE_WORDS);
+    if let Some((at, _)) = lines.find(|(at, word)| **word != touched(*at)) {
+        let says = format!("word {at} was not touched in each of {passes} passes");
         return Err(WorkloadError::Loop(says));
+    }
+    if passes == 0 {
+        return Err(WorkloadError::Loop("it was stopped within its first pass".to_owned()));
     }
     Ok(LoopRun { cpu, passes, cpu_s: elapsed.cpu_s, wall_s: elapsed.wall_s })
 }
 
-fn pass(words: &mut [u64]) {
-    for word in words.iter_mut().step_by(LINE_WORDS) {
-        *word += 1;
+/// Touches each line; where it ended, if it was stopped meanwhile.
+fn pass(words: &mut [u64], stop: &AtomicBool) -> Option<usize> {
+    for (part, words) in words.chunks_mut(PART_WORDS).enumerate() {
+        if part > 0 && stop.load(Ordering::Relaxed) {
+            return Some(part * PART_WORDS);
+        }
+        for word in words.iter_mut().step_by(LINE_WORDS) {
+            *word += 1;
+        }
     }
+    None
 }
 
 #[cfg(test)]
@@ -165,6 +179,15 @@ mod tests {
             assert!(ran.passes > 0 && ran.cpu_s > 0.0 && ran.wall_s > 0.0, "{ran:?}");
             assert_eq!(ran.passes_per_cpu_s(), ran.passes as f64 / ran.cpu_s);
         }
+    }
+
+    #[test]
+    fn a_pass_ends_within_itself_when_it_is_stopped() {
+        let mut words = vec![0; 2 * PART_WORDS + LINE_WORDS];
+        assert_eq!(pass(&mut words, &AtomicBool::new(false)), None);
+        assert_eq!(pass(&mut words, &AtomicBool::new(true)), Some(PART_WORDS));
+        let touched = |word: usize| words[word];
+        assert_eq!([0, PART_WORDS - LINE_WORDS, PART_WORDS].map(touched), [2, 2, 1]);
     }
 
     #[test]

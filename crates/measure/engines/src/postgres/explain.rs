@@ -1,8 +1,9 @@
 //! The server's plan of a statement, as its JSON.
 
-use workahead_workloads::session::{SessionError, StatementId};
+use workahead_workloads::session::{Session, SessionError, StatementId};
 
 use super::connection::{Connection, statement_name};
+use crate::bounded_texts::BoundedTexts;
 use crate::server::Explain;
 
 fn options(how: Explain) -> &'static str {
@@ -18,8 +19,11 @@ impl Connection {
     /// # Errors
     /// The server's error for the statement.
     pub fn explain(&mut self, text: &str, how: Explain) -> Result<String, SessionError> {
-        let lines = self.texts(&format!("EXPLAIN ({}) {text}", options(how)))?;
-        Ok(lines.join("\n"))
+        // Prepared: a text that hides a second statement from us is refused by the server.
+        let explain = self.prepare(&format!("EXPLAIN ({}) {text}", options(how)))?;
+        let mut lines = BoundedTexts::default();
+        self.exchange(explain, &[], &mut |row| lines.push(row.text(0)?))?;
+        Ok(lines.texts.join("\n"))
     }
 
     /// The plan of a prepared statement for values that are written as the server's literals.

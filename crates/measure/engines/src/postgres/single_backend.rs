@@ -76,7 +76,7 @@ impl Server {
 
 /// A single backend runs all as the superuser. A study's statement must be a query that an attached
 /// server would be sent.
-fn checked(statement: &Explained) -> Result<Explained, String> {
+pub(crate) fn checked(statement: &Explained) -> Result<Explained, String> {
     let text = attach::check_query(&statement.text, Dialect::Postgres);
     let text = text.map_err(|says| format!("a single backend runs queries only: {says}"))?;
     // It ends statements there, in quotes too.

@@ -160,6 +160,15 @@ impl Configuration {
         }
     }
 
+    /// Bytes that its loops touch, on this number of CPUs.
+    pub(super) fn loop_bytes(&self, cpus: usize) -> u64 {
+        let loops = match self.loops {
+            LoopCount::Number(loops) => loops,
+            LoopCount::PerCpu => cpus,
+        };
+        (loops as u64).saturating_mul(self.loop_bytes as u64)
+    }
+
     /// How long a repetition will be measured, if known.
     pub(super) fn window_s(&self) -> Option<f64> {
         match self.amount {

@@ -60,8 +60,6 @@ impl private::Server for Server {
         let kept = keeps(self, data).map_err(|error| Error::session("look for data", error))?;
         let mut filled = None;
         if !kept {
-            let discarded = discard(self, data);
-            discarded.map_err(|error| Error::session("discard older data", error))?;
             self.create_database(data)?;
             filled = Some(load(&self.client(data), workload, stop)?);
             keep(self, data).map_err(|error| Error::session("keep the data", error))?;
@@ -95,16 +93,6 @@ fn keeps(server: &Server, data: &str) -> Result<bool, SessionError> {
         literal(data)
     );
     Ok(!server.connect(MAINTENANCE)?.texts(&text)?.is_empty())
-}
-
-/// Lets a copy go that an earlier version kept, or that a client could have changed.
-fn discard(server: &Server, data: &str) -> Result<(), SessionError> {
-    let mut session = server.connect(MAINTENANCE)?;
-    let text = format!("SELECT datname::text FROM pg_database WHERE datname = {}", literal(data));
-    match session.texts(&text)?.is_empty() {
-        true => Ok(()),
-        false => session.run(&format!("ALTER DATABASE {} IS_TEMPLATE false", identifier(data))),
-    }
 }
 
 /// Marks it finished. Its tables stay the clients', the database itself does not: they could drop

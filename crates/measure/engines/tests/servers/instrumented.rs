@@ -102,6 +102,12 @@ fn what_cannot_be_counted_is_refused_in_a_line() {
     stranger.settings.insert("set_up".to_owned(), view.to_str().unwrap().into());
     let error = engine.check(&stranger).unwrap_err().to_string();
     assert!(error.contains("leave `set_up` out"), "{error}");
+    // One that is several to PostgreSQL, where a backslash means nothing.
+    stranger.settings.remove("set_up");
+    let several = "select e'\\'; create table public.x (); -- '";
+    stranger.settings.insert("sql".to_owned(), several.into());
+    let error = engine.check(&stranger).unwrap_err().to_string();
+    assert!(error.contains("a single backend runs queries only"), "{error}");
     let error = open("mariadb", true).map(drop).unwrap_err().to_string();
     assert!(error.contains("`mariadb` can't be run below valgrind"), "{error}");
     let error = open("duckdb", true).map(drop).unwrap_err().to_string();

@@ -1,10 +1,14 @@
 //! Studies from somebody else: whatever their statements and settings are, they run no program, and
 //! neither read nor write a file that is not the database's own.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
+use workahead_study::cell::Cell;
+use workahead_study::protocol::Protocol;
+use workahead_study::setting::Setting;
 
 use crate::shared::{directory, engine, fails, runs};
 
@@ -167,6 +171,22 @@ fn postgres_runs_no_program() {
     harm_nothing("postgres", &home, &statements, &settings);
 }
 
+#[test]
+fn memory_of_loops_is_counted() {
+    let home = directory();
+    let engine = engine("postgres", home.path(), None).unwrap();
+    let settings = [
+        ("workload", Setting::from("sql")),
+        ("sql", "select 1".into()),
+        ("loops", 4096.into()),
+        ("loop_bytes", (4 << 30_i64).into()),
+    ];
+    let settings = settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let (place, protocol) = (BTreeMap::new(), Protocol::default());
+    let cell = Cell { index: 0, block: 0, seed: 7, place, settings, protocol };
+    assert!(engine.check(&cell).unwrap().memory_bytes >= 4096 << 32);
+}
+
 /// What a study sets for its clients is not there for the next one.
 #[test]
 fn a_study_leaves_the_next_one_nothing() {
@@ -177,13 +197,21 @@ fn a_study_leaves_the_next_one_nothing() {
             "select pg_sleep(0.05)",
         ),
         ("mariadb", "set password = password('x')", "select sleep(0.05)"),
+        ("postgres", "alter database current is_template true", "select count(*) from t"),
+        (
+            "mariadb",
+            "xa start 'a'; insert into t values (2); xa end 'a'; xa prepare 'a'",
+            "select count(*) from t",
+        ),
     ] {
         let home = directory();
         for statement in [sets, needs] {
             let mut engine = engine(product, home.path(), None).unwrap();
             // Other data each time, to which its user is admitted anew.
             let made = home.path().join(format!("{}.sql", statement.len()));
-            fs::write(&made, format!("create table t{} (a int);", statement.len())).unwrap();
+            let tables =
+                format!("create table t (a int); create table t{} (a int);", statement.len());
+            fs::write(&made, tables).unwrap();
             let settings = [("sql", statement), ("set_up", made.to_str().unwrap())];
             match runs(engine.as_mut(), &settings) {
                 Err(error) if statement == needs => panic!("{product}: {error}"),

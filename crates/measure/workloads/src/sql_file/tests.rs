@@ -34,6 +34,18 @@ fn quotes_are_those_of_the_dialect() {
     assert_eq!(texts("select 2--1; select 3", Dialect::MariaDb).len(), 2, "minus minus");
     assert_eq!(texts("select 2--1; select 3", Dialect::Postgres).len(), 1, "a comment");
     assert_eq!(texts("select a$b$c; select 'd$b$'", Dialect::Postgres).len(), 2);
+    assert_eq!(texts("select a$$b; select '$$'", Dialect::Postgres).len(), 2);
+    assert_eq!(texts("select 1$$;$$; select 2", Dialect::Postgres).len(), 2);
+    // An E within a word is no E'…', whatever the word.
+    for word in ["name", "like", "éE", "_e", "a$e"] {
+        let text = format!("select {word}'\\'; create table t (); -- '");
+        let found = texts(&text, Dialect::Postgres);
+        assert_eq!(found.len(), 2, "{word}: {found:?}");
+    }
+    for dialect in [Dialect::Postgres, Dialect::DuckDb] {
+        assert_eq!(texts("select e'it\\'s;'; select 2", dialect).len(), 2);
+        assert_eq!(texts("select 1-E'\\'' ; select 2", dialect).len(), 2);
+    }
 }
 
 #[test]

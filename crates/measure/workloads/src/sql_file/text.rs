@@ -4,7 +4,8 @@
 //! MariaDB's and DuckDB's manuals alike):
 //!
 //! ```text
-//! '…'  "…"        the quote doubled is itself; MariaDB, and PostgreSQL's E'…': also after \
+//! '…'  "…"        the quote doubled is itself; MariaDB, and E'…' of PostgreSQL and DuckDB: also
+//!                 after \
 //! `…`             MariaDB
 //! $tag$ … $tag$   PostgreSQL, DuckDB
 //! -- …   # …      to the end of the line; # in MariaDB only, where -- needs a space after it
@@ -50,8 +51,7 @@ pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
     let (mut at, mut line) = (0, 1);
     while at < text.len() {
         let rest = &text[at..];
-        let before = text[..at].chars().next_back();
-        let (piece, length) = piece(rest, before, dialect)
+        let (piece, length) = piece(rest, dialect)
             .ok_or_else(|| format!("line {line}: what begins here has no end: {}", start(rest)))?;
         let (found, lines) = (&rest[..length], rest[..length].matches('\n').count());
         if piece == Piece::End {
@@ -100,10 +100,12 @@ impl Partial {
 }
 
 /// The piece that begins a text, and its length; none when it has no end.
-fn piece(rest: &str, before: Option<char>, dialect: Dialect) -> Option<(Piece, usize)> {
+fn piece(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
     let mariadb = dialect == Dialect::MariaDb;
     let first = rest.chars().next()?;
-    let in_word = before.is_some_and(|before| before.is_alphanumeric() || before == '_');
+    if first.is_alphabetic() || first == '_' || !first.is_ascii() {
+        return word(rest, dialect);
+    }
     let dashes = rest.strip_prefix("--");
     let dashed = dashes.is_some_and(|after| {
         !mariadb || after.is_empty() || after.starts_with(|next: char| next.is_whitespace())
@@ -119,10 +121,10 @@ fn piece(rest: &str, before: Option<char>, dialect: Dialect) -> Option<(Piece, u
     }
     let piece = match first {
         ';' => return Some((Piece::End, 1)),
-        '\'' => quoted(rest, '\'', mariadb || escapes(before, dialect))?,
+        '\'' => quoted(rest, '\'', mariadb)?,
         '"' => quoted(rest, '"', mariadb)?,
         '`' if mariadb => quoted(rest, '`', false)?,
-        '$' if !mariadb && !in_word => match dollars(rest) {
+        '$' if !mariadb => match dollars(rest) {
             Some(end) => end?,
             None => return Some((Piece::Code, 1)),
         },
@@ -131,10 +133,18 @@ fn piece(rest: &str, before: Option<char>, dialect: Dialect) -> Option<(Piece, u
     Some((Piece::Quoted, piece))
 }
 
-/// Whether the quote after this is PostgreSQL's `E'…'`. A word that ends in e, like `like'…'`,
-/// does not stand before a quote without a blank in SQL that anybody writes.
-fn escapes(before: Option<char>, dialect: Dialect) -> bool {
-    dialect == Dialect::Postgres && matches!(before, Some('e' | 'E'))
+/// A word to its end, within which a dollar quotes nothing; with the text that follows an `E` of
+/// PostgreSQL's and DuckDB's.
+fn word(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
+    let inside = |next: char| next.is_alphanumeric() || "_$".contains(next) || !next.is_ascii();
+    let end = rest.find(|next| !inside(next)).unwrap_or(rest.len());
+    let escapes = matches!(dialect, Dialect::Postgres | Dialect::DuckDb)
+        && rest[..end].eq_ignore_ascii_case("e")
+        && rest[end..].starts_with('\'');
+    match escapes {
+        true => Some((Piece::Quoted, end + quoted(&rest[end..], '\'', true)?)),
+        false => Some((Piece::Code, end)),
+    }
 }
 
 /// Length of quoted text. A doubled quote is two quoted texts one after the other.
