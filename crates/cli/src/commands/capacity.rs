@@ -123,15 +123,18 @@ impl Args {
     /// Keeps the answer and what was seen, with a page of an answer.
     fn keep(&self, facts: &mut Facts<'_>) -> anyhow::Result<()> {
         let Some(out) = &self.out else { return Ok(()) };
-        let dir = match self.force {
-            true => directory::claim_replacing(out)?,
-            false => directory::claim(out)?,
-        };
+        match self.force {
+            true => directory::reserve_replacing(out)?,
+            false => drop(directory::claim(out)?),
+        }
+        let mut kept = vec![directory::CAPACITY_FILE];
         if let Some(answer) = facts.answer {
-            facts.report = Some(page::write(&dir, answer, facts.observed)?);
+            facts.report = Some(page::write(out, answer, facts.observed)?);
+            kept.push(directory::REPORT_FILE);
         }
         let text = serde_json::to_string_pretty(&facts)?;
-        Ok(file::write_in(&dir, directory::CAPACITY_FILE, text.as_bytes())?)
+        file::write_in(out, directory::CAPACITY_FILE, text.as_bytes())?;
+        Ok(directory::remove_others(out, &kept)?)
     }
 
     fn check(&self) -> anyhow::Result<()> {

@@ -161,11 +161,12 @@ impl Args {
     }
 
     fn keep(&self, capture: &Capture) -> Result<(), StudyError> {
-        let dir = match self.force {
-            true => directory::claim_replacing(&self.out)?,
-            false => directory::claim(&self.out)?,
-        };
-        capture.save(&dir)
+        if !self.force {
+            return capture.save(&directory::claim(&self.out)?);
+        }
+        directory::reserve_replacing(&self.out)?;
+        capture.save(&self.out)?;
+        directory::remove_others(&self.out, &[directory::CAPTURE_FILE])
     }
 
     fn facts<'a>(&'a self, capture: &'a Capture) -> Facts<'a> {

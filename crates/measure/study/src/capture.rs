@@ -142,13 +142,17 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Writes it into a directory, whole or not at all.
+    /// Writes it into a directory, in place of another: whole, or not at all.
     ///
     /// # Errors
     /// When it would not be read again, or the directory can't be written to.
     pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
         self.check().map_err(StudyError::UselessCapture)?;
         let text = serde_json::to_string_pretty(self).expect("a capture has only text keys");
+        if text.len() as u64 > FILE_BYTES_MAX {
+            let says = format!("it has {} bytes, and {FILE_BYTES_MAX} are the most", text.len());
+            return Err(StudyError::UselessCapture(says));
+        }
         file::write_in(dir, directory::CAPTURE_FILE, text.as_bytes())
     }
 

@@ -21,7 +21,7 @@ pub const REPORT_FILE: &str = "report.html";
 pub const CAPACITY_FILE: &str = "capacity.json";
 
 /// What a server and its machine did over some minutes; `capture` writes it.
-pub(crate) const CAPTURE_FILE: &str = "capture.json";
+pub const CAPTURE_FILE: &str = "capture.json";
 
 /// The page of a comparison, in the directory of the later one; `compare` writes it.
 pub const COMPARISON_FILE: &str = "compare.html";
@@ -104,8 +104,17 @@ pub fn reserve_replacing(path: &Path) -> Result<(), StudyError> {
     probe(path.to_owned()).map(drop)
 }
 
+/// Removes what a result has beside these files: for one that was written in its place.
+pub fn remove_others(path: &Path, kept: &[&str]) -> Result<(), StudyError> {
+    remove(path, FILES.into_iter().filter(|name| !kept.contains(name)))
+}
+
 fn clear(path: &Path) -> Result<PathBuf, StudyError> {
-    for name in FILES {
+    remove(path, FILES.into_iter()).map(|()| path.to_owned())
+}
+
+fn remove(path: &Path, names: impl Iterator<Item = &'static str>) -> Result<(), StudyError> {
+    for name in names {
         match fs::remove_file(path.join(name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(StudyError::Write { path: path.join(name), source: error });
@@ -113,7 +122,7 @@ fn clear(path: &Path) -> Result<PathBuf, StudyError> {
             _ => {}
         }
     }
-    Ok(path.to_owned())
+    Ok(())
 }
 
 /// Refuses a directory that is there and has other files than a result's: for runs of databases
