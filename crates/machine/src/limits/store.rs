@@ -84,8 +84,7 @@ impl Store {
     #[must_use]
     pub fn load(&self, machine: &Machine) -> Option<Limits> {
         let text = regular_file::read_text(&self.path(machine)?, BYTES_MAX).ok()?;
-        let limits: serde_json::Value = serde_json::from_str(&text).ok()?;
-        let limits: Limits = Some(limits).filter(is_plausible).map(serde_json::from_value)?.ok()?;
+        let limits = Limits::read(serde_json::from_str(&text).ok()?)?;
         (limits.version == VERSION && limits.machine == machine.fingerprint()).then_some(limits)
     }
 
@@ -123,6 +122,12 @@ fn write(path: &Path, limits: &Limits) -> io::Result<()> {
 }
 
 impl Limits {
+    /// Limits as a file has them, if they can be reckoned with.
+    #[must_use]
+    pub fn read(value: serde_json::Value) -> Option<Limits> {
+        Some(value).filter(is_plausible).map(serde_json::from_value)?.ok()
+    }
+
     /// The limits saved for this machine; measured (and saved) when there are none.
     ///
     /// # Errors

@@ -173,7 +173,7 @@ impl<E: From<StudyError>> Session<E> {
         measure: impl FnOnce(&Machine) -> Result<Option<Limits>, E>,
     ) -> Result<(), E> {
         let limits = match &self.record.limits {
-            Some(limits) => serde_json::from_value::<Limits>(limits.clone()).ok(),
+            Some(limits) => Limits::read(limits.clone()),
             // Samples with and without limits are not mixed.
             None if self.has_samples() => None,
             None => measure(&self.machine)?,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::Clock;
-use count::{added, functions, prune, unique};
+use count::{added, functions, prune, sum, unique};
 
 mod count;
 
@@ -176,8 +176,8 @@ impl Profile {
     /// Counts stacks. Frames and stacks may repeat; stacks may not be empty of frames that exist.
     pub(super) fn of(clock: Clock, frames: Vec<Frame>, stacks: Vec<Stack>) -> Self {
         let (frames, stacks) = unique(frames, stacks);
-        let samples = stacks.iter().map(|stack| stack.samples).sum();
-        let events = stacks.iter().map(|stack| stack.events).sum();
+        let samples = sum(stacks.iter().map(|stack| stack.samples));
+        let events = sum(stacks.iter().map(|stack| stack.events));
         let functions = functions(&frames, &stacks);
         let (frames, stacks) = prune(frames, stacks, events);
         Self {
@@ -200,7 +200,7 @@ impl Profile {
     #[must_use]
     pub fn unresolved(&self) -> Option<f64> {
         let unnamed = self.functions.iter().filter(|f| f.frame.kind == Kind::Unresolved);
-        let events: u64 = unnamed.map(|function| function.self_events).sum();
+        let events = sum(unnamed.map(|function| function.self_events));
         (self.events > 0).then(|| events as f64 / self.events as f64)
     }
 
@@ -216,7 +216,7 @@ impl Profile {
             total_share: share(function.total_events),
             samples: function.self_samples,
         });
-        let rest: u64 = named().skip(n).map(|function| function.self_events).sum();
+        let rest = sum(named().skip(n).map(|function| function.self_events));
         Some(Top { rows: rows.collect(), rest: share(rest), unresolved })
     }
 
@@ -239,12 +239,12 @@ impl Profile {
             frequency_hz: self.frequency_hz.max(other.frequency_hz),
             duration_s: self.duration_s + other.duration_s,
             // Of one of them the stacks may not have been kept.
-            samples: self.samples + other.samples,
-            events: self.events + other.events,
-            kernel_samples: kernel.map(|(one, two)| one + two),
-            lost: self.lost + other.lost,
-            truncated: self.truncated + other.truncated,
-            unsampled_threads: self.unsampled_threads + other.unsampled_threads,
+            samples: self.samples.saturating_add(other.samples),
+            events: self.events.saturating_add(other.events),
+            kernel_samples: kernel.map(|(one, two)| one.saturating_add(two)),
+            lost: self.lost.saturating_add(other.lost),
+            truncated: self.truncated.saturating_add(other.truncated),
+            unsampled_threads: self.unsampled_threads.saturating_add(other.unsampled_threads),
             // What was cut from the stacks is still in these.
             functions: added(&self.functions, &other.functions),
             ..both

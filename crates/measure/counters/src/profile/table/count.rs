@@ -11,6 +11,16 @@ const STACK_SHARE_LEAST: f64 = 0.0005;
 /// Samples and events by stack.
 type Counted = BTreeMap<Vec<u32>, (u64, u64)>;
 
+/// Adds as far as a number goes: a file may say anything of each part.
+fn add(to: &mut u64, more: u64) {
+    *to = to.saturating_add(more);
+}
+
+/// A sum, as far as a number goes.
+pub(super) fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// Each frame and each stack once, in an order of their own.
 pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec<Stack>) {
     let used: HashSet<u32> = stacks.iter().flat_map(|stack| &stack.frames).copied().collect();
@@ -25,8 +35,8 @@ pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec
     let mut counted = Counted::new();
     for stack in &stacks {
         let weight = counted.entry(stack.frames.iter().map(place).collect()).or_default();
-        weight.0 += stack.samples;
-        weight.1 += stack.events;
+        add(&mut weight.0, stack.samples);
+        add(&mut weight.1, stack.events);
     }
     let stack = |(frames, (samples, events))| Stack { frames, samples, events };
     let stacks = counted.into_iter().map(stack).collect();
@@ -45,14 +55,14 @@ pub(super) fn functions(frames: &[Frame], stacks: &[Stack]) -> Vec<Function> {
     let mut functions: Vec<Function> = frames.iter().map(empty).collect();
     for stack in stacks {
         if let Some(innermost) = stack.frames.last() {
-            functions[*innermost as usize].self_samples += stack.samples;
-            functions[*innermost as usize].self_events += stack.events;
+            add(&mut functions[*innermost as usize].self_samples, stack.samples);
+            add(&mut functions[*innermost as usize].self_events, stack.events);
         }
         // A function that calls itself has each sample once.
         let once: HashSet<u32> = stack.frames.iter().copied().collect();
         for frame in once {
-            functions[frame as usize].total_samples += stack.samples;
-            functions[frame as usize].total_events += stack.events;
+            add(&mut functions[frame as usize].total_samples, stack.samples);
+            add(&mut functions[frame as usize].total_events, stack.events);
         }
     }
     functions.retain(|function| function.frame.kind != Kind::Cut);
@@ -74,10 +84,10 @@ pub(super) fn added(one: &[Function], other: &[Function]) -> Vec<Function> {
         match sums.get_mut(&function.frame) {
             None => drop(sums.insert(&function.frame, function.clone())),
             Some(sum) => {
-                sum.self_samples += function.self_samples;
-                sum.total_samples += function.total_samples;
-                sum.self_events += function.self_events;
-                sum.total_events += function.total_events;
+                add(&mut sum.self_samples, function.self_samples);
+                add(&mut sum.total_samples, function.total_samples);
+                add(&mut sum.self_events, function.self_events);
+                add(&mut sum.total_events, function.total_events);
             }
         }
     }
@@ -108,8 +118,8 @@ pub(super) fn prune(
             path.pop();
             let caller = by_depth.entry(Reverse(depth - 1)).or_default();
             let weight = caller.entry(path).or_default();
-            weight.0 += samples;
-            weight.1 += events;
+            add(&mut weight.0, samples);
+            add(&mut weight.1, events);
         }
     }
     unique(frames, kept)

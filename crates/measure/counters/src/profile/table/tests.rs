@@ -91,6 +91,14 @@ fn a_run_without_stacks_merges_with_its_functions() {
     assert_eq!(merged.stacks, one.stacks);
 }
 
+/// A file may say anything of each part.
+#[test]
+fn sums_of_parts_end_at_the_largest_number() {
+    let most = profile(&[("a;b", u64::MAX / 10)]);
+    let both = most.merge(&most).unwrap();
+    assert_eq!((both.events, both.functions[0].total_events), (u64::MAX, u64::MAX));
+}
+
 #[test]
 fn a_profile_survives_its_file() {
     let table = profile(&[("a;b", 50), ("a;K", 20), ("a;m+0x10", 20)]);
