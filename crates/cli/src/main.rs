@@ -47,8 +47,22 @@ Examples:
 
 Exit status: 0 done, 1 failed, 2 wrong use.";
 
+/// JSON has no form for a path that is not UTF-8: it is refused before anything is written to it.
+fn check_paths() -> anyhow::Result<()> {
+    let arguments = std::env::args_os().take_while(|argument| argument != "--");
+    let arguments: Vec<_> = arguments.collect();
+    let wrong = arguments.iter().find(|argument| argument.to_str().is_none());
+    match wrong.filter(|_| arguments.iter().any(|argument| argument == "--json")) {
+        None => Ok(()),
+        Some(wrong) => Err(errors::WrongUse::error(format!(
+            "{} is not UTF-8, as all of JSON is: leave --json out, or give another path",
+            wrong.display()
+        ))),
+    }
+}
+
 fn main() -> ExitCode {
-    if let Err(error) = password::leave_process_list() {
+    if let Err(error) = password::leave_process_list().and_then(|()| check_paths()) {
         return errors::report(&error);
     }
     let result = match Workahead::try_parse() {

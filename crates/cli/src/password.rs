@@ -6,9 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use workahead_engines::attach::Target;
 use workahead_engines::attach::password::VARIABLE;
+
+use crate::interrupt::{self, Interrupted};
 
 const OPTION: &str = "--attach";
 
@@ -71,12 +75,30 @@ pub(crate) fn prompt(question: &str) -> anyhow::Result<Option<String>> {
     let _ = std::io::stderr().flush();
     let typed = read_line(|| {
         let mut byte = [0];
+        while !is_typed(&input)? {
+            if interrupt::is_requested() {
+                return Ok(None);
+            }
+        }
         Ok((rustix::io::retry_on_intr(|| rustix::io::read(&input, &mut byte))? == 1)
             .then_some(byte[0]))
     });
     drop(echo);
     eprintln!();
+    if interrupt::is_requested() {
+        return Err(Interrupted.into());
+    }
     typed.map(Some)
+}
+
+/// Whether there is a key, or an end, within the time after which signals are looked for.
+fn is_typed(input: &std::io::Stdin) -> rustix::io::Result<bool> {
+    let mut inputs = [PollFd::new(input, PollFlags::IN)];
+    let ready = poll(&mut inputs, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 }));
+    match ready {
+        Err(Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
 }
 
 /// A line as it is typed, with the keys that edit it.
