@@ -209,15 +209,25 @@ fn a_schema_of_thousands_of_levels_is_refused() {
     let said = place.fails(&join("deep.parquet", &[]), 1);
     assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
     if cfg!(feature = "sql") {
-        // As a table, by a link without an ending, and in a folder's folder, with a way back.
+        // As a table, by a link without an ending, and in a folder's folder.
         symlink("deep.parquet", place.path("link")).unwrap();
-        fs::create_dir_all(place.path("folder/below")).unwrap();
-        symlink("..", place.path("folder/below/above")).unwrap();
-        fs::copy(place.path("deep.parquet"), place.path("folder/below/k=1.parquet")).unwrap();
+        fs::create_dir_all(place.path("folder/k=1")).unwrap();
+        fs::copy(place.path("deep.parquet"), place.path("folder/k=1/a.parquet")).unwrap();
         for table in ["t=deep.parquet", "t=link", "t=folder"] {
             let said = place.fails(&["sql", "select 1", "--table", table], 1);
             assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
         }
+        // Named by a statement.
+        for path in ["deep.parquet", "folder/"] {
+            let create = format!("create external table t stored as parquet location '{path}'");
+            for arm in [&[][..], &["--stock"]] {
+                let said = place.fails(&[&["sql", &create][..], arm].concat(), 1);
+                assert!(said.contains("nested 8000 levels deep, and 128 are the most"), "{said}");
+            }
+        }
+        symlink("..", place.path("folder/k=1/above")).unwrap();
+        let said = place.fails(&["sql", "select 1", "--table", "t=folder"], 1);
+        assert!(said.contains("loop"), "{said}");
     }
     // The same, said to be a set: a decoder goes by the field's number.
     footer[2] = 0x1a;

@@ -221,7 +221,11 @@ fn a_query_without_output_ends_soon_after_an_interruption() {
     // threads.
     let query = "select count(*) from l join r on l.id < r.ref and l.number * r.ref = -1";
     let equal = "select count(*) from l join r on l.id % 2 = r.ref % 2 and l.number * r.ref = -1";
-    for (query, join) in [(query, "--stock"), (equal, "--stock"), (equal, "--json")] {
+    // Its rows are there before it is run.
+    let made = format!("create table made as {query}");
+    for (query, join) in
+        [(query, "--stock"), (equal, "--stock"), (equal, "--json"), (&*made, "--json")]
+    {
         for threads in ["1", "2"] {
             let mut child = place.start(&sql(query, &[join, "--threads", threads]));
             std::thread::sleep(Duration::from_millis(700));
@@ -235,6 +239,32 @@ fn a_query_without_output_ends_soon_after_an_interruption() {
             assert!(took < Duration::from_secs(2), "{what}");
         }
     }
+}
+
+#[test]
+fn a_statement_that_makes_a_table_has_a_time_limit() {
+    let place = two_files();
+    let made = "create table made as select count(*) from l join r on l.id < r.ref \
+                and l.number * r.ref = -1";
+    let start = Instant::now();
+    let said = place.fails(&sql(made, &["--timeout", "0.5"]), 1);
+    assert!(said.contains("longer than 500ms"), "{said}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_copy_replaces_no_link_and_no_device() {
+    let place = Place::new();
+    fs::write(place.path("victim.csv"), "precious").unwrap();
+    std::os::unix::fs::symlink("victim.csv", place.path("link.csv")).unwrap();
+    for format in ["csv", "parquet"] {
+        let copy = format!("copy (values (1)) to 'link.csv' stored as {format}");
+        let said = place.fails(&["sql", &copy], 2);
+        assert!(said.contains("no regular file"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(place.path("victim.csv")).unwrap(), "precious");
+    assert!(place.path("link.csv").is_symlink());
+    assert_eq!(place.names(), ["link.csv", "victim.csv"]);
 }
 
 #[test]

@@ -22,9 +22,6 @@ mod report;
 mod sides;
 mod units;
 
-#[cfg(feature = "sql")]
-pub(crate) use input::check_nesting;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};

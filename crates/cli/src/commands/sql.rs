@@ -28,7 +28,6 @@ use workahead_machine::regular_file;
 use workahead_sql::session::{Joiner, Options, Session, SessionError};
 use workahead_workloads::tpch::Table;
 
-use super::join::check_nesting;
 use crate::errors::WrongUse;
 use crate::interrupt::{self, Interrupted};
 use crate::memory::Memory;
@@ -147,12 +146,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     for table in &args.tables {
         let (name, path) = named("--table", table, "FILE")?;
-        register(&session, name, path.as_ref(), stop)?;
+        register(&session, name, path.as_ref())?;
     }
     if let Some(data) = &args.data {
         for table in Table::ALL {
             let path = data.join(format!("{table}.parquet"));
-            register(&session, table.name(), &path, stop).with_context(|| {
+            register(&session, table.name(), &path).with_context(|| {
                 format!("no TPC-H tables: run workahead data tpch --out {}", data.display())
             })?;
         }
@@ -166,13 +165,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes a file a table.
-fn register(
-    session: &Session,
-    name: &str,
-    path: &Path,
-    stop: &'static AtomicBool,
-) -> anyhow::Result<()> {
-    check_nesting(path, stop)?;
+fn register(session: &Session, name: &str, path: &Path) -> anyhow::Result<()> {
     decoded(|| Ok(session.register(name, path)?))
 }
 

@@ -85,6 +85,7 @@ pub fn worker(options: &WorkerOptions, ready: impl FnOnce(SocketAddr)) -> Result
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
         .build_arc()
         .map_err(ClusterError::of_datafusion)?;
+    workahead_sql::install_files(&environment);
     let keys = Arc::new(Registry::new(Arc::clone(&environment.memory_pool)));
     let sessions = Sessions {
         roots,

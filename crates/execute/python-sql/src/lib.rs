@@ -15,12 +15,16 @@ mod query;
 mod tables;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 
 use _workahead::errors::Error;
 use _workahead::result_stream::{Batch, ResultStream};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::query::Query;
+use crate::query::{Query, TICK};
 use crate::tables::Table;
 
 /// The arguments as `workahead_sql` passes them on: names and numbers, not yet checked.
@@ -44,8 +48,34 @@ fn sql(
     let tables =
         tables.into_iter().map(|(name, table, repeatable)| Table::new(name, &table, repeatable));
     let tables = tables.collect::<PyResult<Vec<_>>>()?;
-    let planned = py.detach(|| Query::plan(&query, tables, options))?;
+    let planned = py.detach(|| planned(&query, tables, options))?;
     Ok(ResultStream::new(planned.schema(), planned.work()))
+}
+
+/// Plans on a thread of its own, and looks for Python's signals meanwhile: statements before the
+/// last one may take long.
+fn planned(query: &str, tables: Vec<Table>, options: Options) -> PyResult<Query> {
+    let stop = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (done, planned) = mpsc::channel();
+        scope.spawn(move || {
+            let planned = Query::plan(query, tables, options, stop);
+            // The one that waited may have been interrupted.
+            let _ = done.send(planned);
+        });
+        loop {
+            match planned.recv_timeout(TICK) {
+                Ok(planned) => return Ok(planned?),
+                Err(RecvTimeoutError::Timeout) => {
+                    let interrupted = Python::attach(|py| py.check_signals());
+                    stop.store(interrupted.is_err(), Ordering::Relaxed);
+                    interrupted?;
+                }
+                // It panicked, which the scope passes on.
+                Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("")),
+            }
+        }
+    })
 }
 
 /// The native module of `import workahead_sql`.

@@ -1,7 +1,7 @@
 //! A planned query, which runs while its rows are read.
 
 use std::num::NonZero;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use _workahead::driver::{Driver, Work};
@@ -16,7 +16,7 @@ use crate::{Options, exception};
 /// Batches that are queued for the reader.
 const QUEUED: usize = 4;
 /// The interval at which the driver checks whether the reader was closed.
-const TICK: Duration = Duration::from_millis(20);
+pub(crate) const TICK: Duration = Duration::from_millis(20);
 /// A query is stopped by dropping it and not by this flag.
 static NEVER_STOP: AtomicBool = AtomicBool::new(false);
 
@@ -26,8 +26,13 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    /// Runs all statements but the last one, whose rows are the result.
-    pub(crate) fn plan(text: &str, tables: Vec<Table>, options: Options) -> Result<Self, Error> {
+    /// Runs all statements but the last one, whose rows are the result, until `stop` is set.
+    pub(crate) fn plan(
+        text: &str,
+        tables: Vec<Table>,
+        options: Options,
+        stop: &AtomicBool,
+    ) -> Result<Self, Error> {
         let threads = options.threads.and_then(NonZero::new);
         let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
         let options = workahead_sql::session::Options {
@@ -44,10 +49,16 @@ impl Query {
             return Err(Error::WrongUse("no statement to run".to_owned()));
         };
         for statement in &statements {
-            let mut answer = session.run(statement, &NEVER_STOP).map_err(exception)?;
-            while answer.next_batch().map_err(exception)?.is_some() {}
+            let planned = session.plan(statement, stop).map_err(exception)?;
+            let mut answer = planned.start(&NEVER_STOP).map_err(exception)?;
+            while !stop.load(Ordering::Relaxed) {
+                let Some(next) = answer.next_within(TICK) else { continue };
+                if next.map_err(exception)?.is_none() {
+                    break;
+                }
+            }
         }
-        Ok(Self { planned: session.plan(&last).map_err(exception)? })
+        Ok(Self { planned: session.plan(&last, stop).map_err(exception)? })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {

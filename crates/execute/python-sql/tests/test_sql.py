@@ -178,6 +178,17 @@ def test_ctrl_c_ends_an_endless_query():
     assert wa.sql("select 1 as one").to_pyarrow().to_pydict() == {"one": [1]}
 
 
+def test_ctrl_c_ends_a_statement_before_the_last():
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wa.sql(
+            "create table made as select count(*) as n from given; select n from made",
+            given=endless(),
+        )
+    timer.join()
+
+
 def test_an_exit_during_a_query_does_not_crash():
     script = textwrap.dedent("""
         import itertools, pyarrow as pa, workahead as wa

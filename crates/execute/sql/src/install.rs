@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use datafusion::common::config::OptimizerOptions;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions, insert_rules};
 
-use crate::cached_files::CachedFiles;
+use crate::local_files::{self, Cached};
 use crate::morsels::ScanMorsels;
 use crate::reuse::ReusedSubplans;
 
@@ -38,7 +39,7 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     if *rows == default.hash_join_single_partition_threshold_rows {
         *rows = SHARED_BUILD_BYTES / SHARED_ROW_BYTES;
     }
-    CachedFiles::install(builder.runtime_env().get_or_insert_default());
+    install_files(builder.runtime_env().get_or_insert_default());
     let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
     insert_rules(rules);
     // Before filters of joins are pushed down, which `WorkaheadJoins` precedes.
@@ -47,6 +48,12 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     // Subplans are compared with the ranges that their scans have.
     rules.splice(at..at, [Arc::new(ScanMorsels) as _, Arc::new(ReusedSubplans) as _]);
     builder
+}
+
+/// Reads local files as [`install`] does: what is in the page cache without a change of threads,
+/// and footers of Parquet's only once they were looked through.
+pub fn install_files(environment: &RuntimeEnv) {
+    local_files::install(environment, Cached::Here);
 }
 
 #[cfg(test)]

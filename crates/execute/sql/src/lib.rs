@@ -15,15 +15,15 @@
 
 #![forbid(unsafe_code)]
 
-mod cached_files;
 mod install;
+mod local_files;
 mod morsels;
 pub mod output;
 mod peak_pool;
 mod reuse;
 pub mod session;
 
-pub use install::install;
+pub use install::{install, install_files};
 pub use peak_pool::PeakPool;
 
 /// The page's example is compiled and run.

@@ -46,8 +46,13 @@ use datafusion::sql::parser::Statement as Parsed;
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
+use crate::local_files::{self, Cached};
+use answer::Deadline;
 use batches::Partitioning;
 use workers::Workers;
+
+/// Nobody leaves while a statement is planned.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
@@ -91,7 +96,7 @@ pub struct PlannedStatement {
     plan: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
     workers: Arc<Workers>,
-    timeout: Option<Duration>,
+    deadline: Option<Deadline>,
 }
 
 impl PlannedStatement {
@@ -106,13 +111,13 @@ impl PlannedStatement {
     /// # Errors
     /// When an operator can't be started.
     pub fn start(self, stop: &'static AtomicBool) -> Result<Answer, SessionError> {
-        let Self { plan, task, workers, timeout } = self;
+        let Self { plan, task, workers, deadline } = self;
         // Operators start tasks of their own, and the last one runs beside this thread, which
         // looks at the flag meanwhile.
         let run = Arc::clone(&plan);
         let starting = async move { Ok(spawn_buffered(execute_stream(run, task)?, 1)) };
         let stream = workers.run(starting).map_err(SessionError::Query)?;
-        Ok(Answer::new(plan, stream, workers, stop).with_timeout(timeout))
+        Ok(Answer::new(plan, stream, workers, stop).with_deadline(deadline))
     }
 }
 
@@ -156,7 +161,7 @@ impl Session {
         Ok(Self { context, workers, timeout: None, has_files: true })
     }
 
-    /// Cancels statements that take longer than this.
+    /// Cancels statements that take longer than this, planning included.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
@@ -242,14 +247,20 @@ impl Session {
         statement: &Statement,
         stop: &'static AtomicBool,
     ) -> Result<Answer, SessionError> {
-        self.plan(statement)?.start(stop)
+        self.plan(statement, stop)?.start(stop)
     }
 
-    /// Plans one statement. No row is read yet, unless to infer a schema.
+    /// Plans one statement. No row is read yet, unless to infer a schema, or by a statement that
+    /// makes a table of a query's rows. It ends once `stop` is set or its time is over.
     ///
     /// # Errors
     /// When it can't be planned.
-    pub fn plan(&self, statement: &Statement) -> Result<PlannedStatement, SessionError> {
+    pub fn plan(
+        &self,
+        statement: &Statement,
+        stop: &AtomicBool,
+    ) -> Result<PlannedStatement, SessionError> {
+        let deadline = self.timeout.map(Deadline::after);
         let (context, statement, has_files) =
             (self.context.clone(), Arc::clone(&statement.0), self.has_files);
         let planning = async move {
@@ -257,14 +268,16 @@ impl Session {
             if !has_files {
                 files::refuse(&plan)?;
             }
+            files::check_targets(&plan)?;
             let frame = context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
             Ok((frame.create_physical_plan().await?, task))
         };
-        let planned = self.workers.run(planning);
+        let end = answer::end(stop, &NEVER, deadline);
+        let planned = self.workers.run_until(planning, end)?;
         let (plan, task) = planned.map_err(SessionError::Query)?;
         let workers = Arc::clone(&self.workers);
-        Ok(PlannedStatement { plan, task, workers, timeout: self.timeout })
+        Ok(PlannedStatement { plan, task, workers, deadline })
     }
 
     /// DataFusion's own handle, for all other settings.
@@ -308,5 +321,7 @@ pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
         let mode = DiskManagerMode::Directories(vec![directory.clone()]);
         builder = builder.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode));
     }
-    builder.build_arc().map_err(SessionError::Query)
+    let environment = builder.build_arc().map_err(SessionError::Query)?;
+    local_files::install(&environment, Cached::Elsewhere);
+    Ok(environment)
 }

@@ -12,9 +12,6 @@ mod records;
 mod refusal;
 mod stream;
 
-#[cfg(feature = "sql")]
-pub(crate) use parquet::check_nesting;
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

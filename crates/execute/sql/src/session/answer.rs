@@ -29,9 +29,34 @@ pub struct Answer {
 
 /// The deadline of a statement.
 #[derive(Debug, Clone, Copy)]
-struct Deadline {
+pub(super) struct Deadline {
     limit: Duration,
     at: Instant,
+}
+
+impl Deadline {
+    pub(super) fn after(limit: Duration) -> Self {
+        Self { limit, at: Instant::now() + limit }
+    }
+}
+
+/// Waits until a statement has to end, and says why. Looked at before waiting: a stream that always
+/// has its next batch would never be stopped otherwise.
+pub(super) async fn end(
+    stop: &AtomicBool,
+    abandoned: &AtomicBool,
+    deadline: Option<Deadline>,
+) -> SessionError {
+    loop {
+        match deadline {
+            _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
+            _ if abandoned.load(Ordering::Relaxed) => return SessionError::Abandoned,
+            Some(Deadline { limit, at }) if Instant::now() >= at => {
+                return SessionError::TooLong { limit };
+            }
+            _ => tokio::time::sleep(CHECK_INTERVAL).await,
+        }
+    }
 }
 
 /// The hash joins of a plan, and figures of ours.
@@ -69,8 +94,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn with_timeout(self, timeout: Option<Duration>) -> Self {
-        let deadline = timeout.map(|limit| Deadline { limit, at: Instant::now() + limit });
+    pub(super) fn with_deadline(self, deadline: Option<Deadline>) -> Self {
         Self { deadline, ..self }
     }
 
@@ -101,23 +125,9 @@ impl Answer {
         let (stream, stop, deadline) = (&mut self.stream, self.stop, self.deadline);
         let abandoned = &self.abandoned;
         let next = async move {
-            let stopped = async {
-                // Checked before waiting: a stream that always has its next batch would never be
-                // stopped otherwise.
-                loop {
-                    match deadline {
-                        _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
-                        _ if abandoned.load(Ordering::Relaxed) => return SessionError::Abandoned,
-                        Some(Deadline { limit, at }) if Instant::now() >= at => {
-                            return SessionError::TooLong { limit };
-                        }
-                        _ => tokio::time::sleep(CHECK_INTERVAL).await,
-                    }
-                }
-            };
             tokio::select! {
                 biased;
-                error = stopped => Err(error),
+                error = end(stop, abandoned, deadline) => Err(error),
                 batch = stream.next() => batch.transpose().map_err(SessionError::Query),
             }
         };
@@ -217,10 +227,13 @@ mod tests {
         answer.abandon_flag().store(true, Ordering::Relaxed);
         assert!(matches!(answer.next_batch(), Err(SessionError::Abandoned)));
 
-        let session = session.with_timeout(Some(Duration::ZERO));
         let mut answer = session.run(&statement, &STOP).unwrap();
+        answer.deadline = Some(Deadline::after(Duration::ZERO));
         assert!(matches!(answer.next_batch(), Err(SessionError::TooLong { .. })));
+        let session = session.with_timeout(Some(Duration::ZERO));
+        assert!(matches!(session.run(&statement, &STOP), Err(SessionError::TooLong { .. })));
         STOP.store(true, Ordering::Relaxed);
         assert!(matches!(answer.next_batch(), Err(SessionError::Stopped)));
+        assert!(matches!(session.run(&statement, &STOP), Err(SessionError::Stopped)));
     }
 }

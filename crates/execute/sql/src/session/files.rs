@@ -1,4 +1,7 @@
-//! Statements that name files: what a session for texts from others refuses.
+//! Statements that name files: what a session for texts from others refuses, and what none may
+//! write over.
+
+use std::path::Path;
 
 use datafusion::common::plan_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -7,6 +10,22 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
 
 /// Settings whose value is a path.
 const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
+
+/// An error if `COPY` would put a file in the place of a link or a device.
+pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|part| {
+        let LogicalPlan::Copy(copy) = part else { return Ok(TreeNodeRecursion::Continue) };
+        // What is no path of this machine is a store's own matter.
+        let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
+        match Path::new(path).symlink_metadata() {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                plan_err!("{path} is no regular file, and COPY would replace it by one")
+            }
+            _ => Ok(TreeNodeRecursion::Continue),
+        }
+    })
+    .map(drop)
+}
 
 /// An error if any part of a plan reads or writes a file that the statement names, also below
 /// `EXPLAIN ANALYZE` and in prepared statements.

@@ -46,6 +46,29 @@ impl Workers {
         let done = self.block_on(self.spawn(work));
         done.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()))
     }
+
+    /// The same, until `end` says why it has to end before.
+    pub(super) fn run_until<T: Send + 'static, E>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+        end: impl Future<Output = E>,
+    ) -> Result<T, E> {
+        let mut task = self.spawn(work);
+        let ended = self.block_on(async {
+            tokio::select! {
+                biased;
+                why = end => Err(why),
+                done = &mut task => Ok(done),
+            }
+        });
+        match ended {
+            Ok(done) => Ok(done.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()))),
+            Err(why) => {
+                task.abort();
+                Err(why)
+            }
+        }
+    }
 }
 
 /// Whether the system has this many threads; not looked at where each CPU has one.

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind};
 
 use arrow_ipc::{Field, KeyValue, Schema};
 use arrow_schema::{DataType, FieldRef};
+use workahead_footer::COLUMNS_MAX;
 
-use super::records::COLUMNS_MAX;
 use super::refusal::{BYTES_MIN, too_much};
 
 /// A field without its texts.

@@ -13,19 +13,11 @@ mod pages;
 mod row_group;
 mod rows;
 mod runs;
-mod schema;
 mod source;
-mod thrift;
 mod used;
 
 use std::collections::HashMap;
-#[cfg(feature = "sql")]
-use std::collections::HashSet;
 use std::fs::File;
-#[cfg(feature = "sql")]
-use std::os::unix::fs::MetadataExt;
-#[cfg(feature = "sql")]
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -66,33 +58,6 @@ pub(super) struct ParquetInput {
     page_max: OnceLock<usize>,
     /// What each row group takes, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
-}
-
-/// Refuses files of Parquet, one or those below a directory, whose schema is too deep to decode.
-#[cfg(feature = "sql")]
-pub(crate) fn check_nesting(path: &Path, interrupted: &'static AtomicBool) -> anyhow::Result<()> {
-    // A link has the ending of what it leads to.
-    let mut paths: Vec<PathBuf> = path.canonicalize().into_iter().collect();
-    let mut folders = HashSet::new();
-    while let Some(path) = paths.pop() {
-        // A missing file is reported when it is opened.
-        let Ok(found) = std::fs::metadata(&path) else { continue };
-        if found.is_dir() {
-            // Links may lead back.
-            if folders.insert((found.dev(), found.ino())) {
-                let below = std::fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
-                paths.extend(below.collect::<std::io::Result<Vec<_>>>()?);
-            }
-            continue;
-        }
-        let is_parquet = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("parquet"));
-        if is_parquet && found.is_file() {
-            let source = Source::new(File::open(&path)?, interrupted)?;
-            let checked = footer::check_nesting(&source);
-            checked.map_err(|error| error.context(format!("can't read {}", path.display())))?;
-        }
-    }
-    Ok(())
 }
 
 impl ParquetInput {

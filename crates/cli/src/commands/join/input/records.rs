@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Read};
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
+use workahead_footer::COLUMNS_MAX;
 
 /// What a reader of CSV collects until a record ends.
 pub(super) struct Records<R> {
@@ -19,10 +20,12 @@ pub(super) struct Records<R> {
     closed: bool,
     /// Columns of the header so far, until it ends.
     header: Option<usize>,
+    /// Bytes so far that may be a mark of the order of bytes: a reader leaves it out.
+    mark: usize,
 }
 
-/// Most columns of a file: each takes memory of its own before the first row is read.
-pub(super) const COLUMNS_MAX: usize = 1 << 16;
+/// UTF-8's.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// The refusal of a record.
 pub(super) fn too_long(bytes_max: usize) -> io::Error {
@@ -37,10 +40,26 @@ pub(super) fn too_long(bytes_max: usize) -> io::Error {
 impl<R: Read> Records<R> {
     pub(super) fn new(from: R, delimiter: u8, bytes_max: usize) -> Self {
         let (bytes, quoted, closed, header) = (0, false, false, Some(1));
-        Self { from, delimiter, bytes, bytes_max, quoted, last: b'\n', closed, header }
+        Self { from, delimiter, bytes, bytes_max, quoted, last: b'\n', closed, header, mark: 0 }
+    }
+
+    /// What follows a mark at the beginning.
+    fn after_mark<'r>(&mut self, read: &'r [u8]) -> &'r [u8] {
+        let begins = read.iter().zip(&MARK[self.mark..]).take_while(|(one, other)| one == other);
+        let begins = begins.count();
+        self.mark += begins;
+        // One that is not whole is none; then it stands before what is no quote's place either.
+        if begins < read.len() && self.mark < MARK.len() && self.mark > 0 {
+            self.last = MARK[self.mark - 1];
+        }
+        if begins < read.len() {
+            self.mark = MARK.len();
+        }
+        &read[begins..]
     }
 
     fn count(&mut self, read: &[u8]) -> io::Result<()> {
+        let read = self.after_mark(read);
         let Some(last) = read.last() else { return Ok(()) };
         let end = match self.quoted || memchr(b'"', read).is_some() {
             true => self.last_end(read),
@@ -122,6 +141,25 @@ mod tests {
         for piece in [1, 3, 7, 4_096] {
             assert_eq!(read(&inch, piece, 20).unwrap(), inch.len() as u64, "{piece}");
             assert!(read(&open, piece, 200).is_err(), "{piece}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_the_order_of_bytes_is_no_part_of_a_field() {
+        let quoted = format!("\u{feff}\"a{}", "\n1".repeat(1_000));
+        let whole = format!("\u{feff}\"a\nb\",c\n{}", "1,2\n".repeat(1_000));
+        // Half of one stands for itself: the quote is within a field.
+        let half = [&MARK[..2], b"\"a", "\n1".repeat(1_000).as_bytes()].concat();
+        for piece in [1, 2, 3, 4, 4_096] {
+            assert!(read(&quoted, piece, 100).is_err(), "{piece}");
+            assert_eq!(read(&whole, piece, 100).unwrap(), whole.len() as u64, "{piece}");
+            let mut pieces = Records::new(half.as_slice(), b',', 100);
+            let mut all = Vec::new();
+            let mut buffer = vec![0; piece];
+            while let bytes @ 1.. = pieces.read(&mut buffer).unwrap() {
+                all.extend_from_slice(&buffer[..bytes]);
+            }
+            assert_eq!(all, half, "{piece}");
         }
     }
 

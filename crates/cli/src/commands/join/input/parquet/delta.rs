@@ -2,8 +2,9 @@
 //!
 //! <https://parquet.apache.org/docs/file-format/data-pages/encodings/#DELTAENC>
 
+use workahead_footer::thrift::Reader;
+
 use super::runs::unpacked;
-use super::thrift::Reader;
 
 /// Bytes of a run of at most `values_max` numbers; none if it is longer, or no such run.
 pub(super) fn run_bytes(bytes: &[u8], values_max: usize) -> Option<usize> {

@@ -10,13 +10,13 @@ use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
+use workahead_footer::thrift::{Malformed, Reader, kind};
 
 use super::super::refusal::too_much;
 use super::TEXT_BYTES_MAX;
 use super::row_group::Pages;
 use super::rows;
 use super::source::Source;
-use super::thrift::{Malformed, Reader, kind};
 
 /// Headers are some dozens of bytes, more if they hold statistics of texts.
 const HEADER_BYTES: usize = 512;

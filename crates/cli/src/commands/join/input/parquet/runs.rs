@@ -3,7 +3,7 @@
 //!
 //! <https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE>
 
-use super::thrift::Reader;
+use workahead_footer::thrift::Reader;
 
 /// Numbers not taken yet.
 pub(super) struct Runs<'a> {

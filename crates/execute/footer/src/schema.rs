@@ -3,10 +3,10 @@
 //! A column keeps the names of all groups that it is in, each in memory of its own: one long name
 //! in the file is as many in memory as there are columns below it.
 
-use super::thrift::{Malformed, Reader, kind};
+use crate::thrift::{Malformed, Reader, kind};
 
 /// An element decoded, as Parquet's and as Arrow's.
-pub(super) const ELEMENT_BYTES: usize = 1 << 10;
+pub(crate) const ELEMENT_BYTES: usize = 1 << 10;
 /// A name in a column's path beside its text.
 const NAME_BYTES: usize = 48;
 
@@ -28,16 +28,16 @@ const TIME_UNIT: [u8; 3] = [kind::STRUCT; 3];
 
 /// What a schema would be once it is decoded.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Schema {
+pub(crate) struct Schema {
     /// Groups within each other.
-    pub(super) levels: usize,
-    pub(super) columns: usize,
-    pub(super) bytes: usize,
+    pub(crate) levels: usize,
+    pub(crate) columns: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Schema {
     /// Reads a list of elements, each of which is followed by its children.
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (kind, elements) = reader.list()?;
         if kind != kind::STRUCT {
             return Err(Malformed::Wrong);

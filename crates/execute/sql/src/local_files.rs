@@ -1,4 +1,8 @@
-//! Local files whose bytes are in the page cache, read by the thread that decodes them.
+//! Local files: the footers of Parquet's are looked through before they are decoded, and bytes that
+//! are in the page cache are read by the thread that decodes them.
+//!
+//! DataFusion recurses through the schema of a footer, which may be deeper than any stack: a file
+//! of a few hundred kilobytes ends the process. Whatever reads the end of a file passes here.
 //!
 //! `object_store` reads files on threads of its own, which Tokio has for calls that wait: it fills
 //! a buffer with zeros there, copies the file over them, and wakes the thread that asked. From the
@@ -6,6 +10,7 @@
 //! hasn't is read as before.
 
 use std::fmt;
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -19,35 +24,73 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
+use tokio::task::spawn_blocking;
 
-/// The local file system, but for what is in the page cache.
-#[derive(Debug, Default)]
-pub(crate) struct CachedFiles(LocalFileSystem);
+/// Which thread reads what is in the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cached {
+    /// The one that decodes it.
+    Here,
+    /// Another, as of all files.
+    Elsewhere,
+}
 
-impl CachedFiles {
-    /// Takes the place of DataFusion's own store of local files, and of no other.
-    pub(crate) fn install(environment: &RuntimeEnv) {
-        let url = ObjectStoreUrl::local_filesystem();
-        let ours = Self::default();
-        let there = environment.object_store(&url);
-        if there.is_ok_and(|there| there.to_string() == ours.0.to_string()) {
-            environment.register_object_store(url.as_ref(), Arc::new(ours));
-        }
+/// Takes the place of DataFusion's own store of local files, and of no other.
+pub(crate) fn install(environment: &RuntimeEnv, cached: Cached) {
+    let url = ObjectStoreUrl::local_filesystem();
+    let ours = LocalFiles { files: LocalFileSystem::new(), cached };
+    let there = environment.object_store(&url);
+    if there.is_ok_and(|there| there.to_string() == ours.to_string()) {
+        environment.register_object_store(url.as_ref(), Arc::new(ours));
     }
+}
 
+/// The local file system.
+#[derive(Debug)]
+struct LocalFiles {
+    files: LocalFileSystem,
+    cached: Cached,
+}
+
+impl LocalFiles {
     fn cached(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        let path = self.0.path_to_filesystem(location).ok()?;
+        let path = self.files.path_to_filesystem(location).ok()?;
         // A pipe without a writer would hold this thread up.
         let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok()?;
         ranges.iter().map(|range| read(&file, range)).collect()
     }
+
+    /// Refuses to write where something else than a file is: a link or a device would be replaced.
+    fn check_target(&self, location: &Path) -> Result<()> {
+        let path = self.files.path_to_filesystem(location)?;
+        match path.symlink_metadata() {
+            Ok(found) if !found.is_file() => {
+                Err(failed(&path, &"it is no regular file, and would be replaced by one"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An error of this store.
+fn failed(path: &std::path::Path, why: &dyn fmt::Display) -> object_store::Error {
+    let source = format!("{}: {why}", path.display()).into();
+    object_store::Error::Generic { store: "LocalFileSystem", source }
+}
+
+/// Refuses a file whose footer a decoder should not be given.
+async fn check_file(file: std::io::Result<File>, path: &std::path::Path) -> Result<()> {
+    let file = file.map_err(|why| failed(path, &why))?;
+    // It may wait for a device.
+    let checked = spawn_blocking(move || workahead_footer::check_file(&file)).await;
+    checked.map_err(|why| failed(path, &why))?.map_err(|why| failed(path, &why))
 }
 
 /// The bytes, if the file has them and the first and the last are in the cache.
@@ -74,19 +117,31 @@ fn is_cached(file: &OwnedFd, at: u64) -> bool {
     preadv2(file, &mut [IoSliceMut::new(byte)], at, ReadWriteFlags::NOWAIT) == Ok(1)
 }
 
-impl fmt::Display for CachedFiles {
+impl fmt::Display for LocalFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.files.fmt(f)
     }
 }
 
 #[async_trait]
-impl ObjectStore for CachedFiles {
+impl ObjectStore for LocalFiles {
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        match self.cached(location, ranges) {
-            Some(read) => Ok(read),
-            None => self.0.get_ranges(location, ranges).await,
+        let read = match self.cached {
+            Cached::Here => self.cached(location, ranges),
+            Cached::Elsewhere => None,
+        };
+        let read = match read {
+            Some(read) => read,
+            None => self.files.get_ranges(location, ranges).await?,
+        };
+        let path = self.files.path_to_filesystem(location)?;
+        for bytes in &read {
+            let is_whole = workahead_footer::check_end(bytes).map_err(|why| failed(&path, &why))?;
+            if !is_whole {
+                check_file(File::open(&path), &path).await?;
+            }
         }
+        Ok(read)
     }
 
     async fn put_opts(
@@ -95,7 +150,8 @@ impl ObjectStore for CachedFiles {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        self.0.put_opts(location, payload, options).await
+        self.check_target(location)?;
+        self.files.put_opts(location, payload, options).await
     }
 
     async fn put_multipart_opts(
@@ -103,22 +159,29 @@ impl ObjectStore for CachedFiles {
         location: &Path,
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.0.put_multipart_opts(location, options).await
+        self.check_target(location)?;
+        self.files.put_multipart_opts(location, options).await
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.0.get_opts(location, options).await
+        let found = self.files.get_opts(location, options).await?;
+        if let GetResultPayload::File(file, path) = &found.payload
+            && found.range.end == found.meta.size
+        {
+            check_file(file.try_clone(), path).await?;
+        }
+        Ok(found)
     }
 
     fn delete_stream(
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.0.delete_stream(locations)
+        self.files.delete_stream(locations)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.list(prefix)
+        self.files.list(prefix)
     }
 
     fn list_with_offset(
@@ -126,19 +189,19 @@ impl ObjectStore for CachedFiles {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.list_with_offset(prefix, offset)
+        self.files.list_with_offset(prefix, offset)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.0.list_with_delimiter(prefix).await
+        self.files.list_with_delimiter(prefix).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.0.copy_opts(from, to, options).await
+        self.files.copy_opts(from, to, options).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.0.rename_opts(from, to, options).await
+        self.files.rename_opts(from, to, options).await
     }
 }
 
@@ -158,10 +221,10 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        let files = CachedFiles::default();
+        let files = LocalFiles { files: LocalFileSystem::new(), cached: Cached::Here };
         let ranges = [0..1, 5..70_000, 99_999..100_000];
         let found = files.cached(&location, &ranges).unwrap();
-        assert_eq!(found, files.0.get_ranges(&location, &ranges).await.unwrap());
+        assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
         assert_eq!(found[1], bytes[5..70_000]);
         // What isn't there is refused by the file system's own words, before it is allocated.
         for range in [99_999..100_001, 0..u64::MAX, 1 << 40..(1 << 40) + 1] {
@@ -174,7 +237,7 @@ mod tests {
         std::fs::remove_file(pipe).unwrap();
         let gone = Path::from_absolute_path(file.path().with_extension("gone")).unwrap();
         let ours = files.get_ranges(&gone, &ranges).await.unwrap_err().to_string();
-        assert_eq!(ours, files.0.get_ranges(&gone, &ranges).await.unwrap_err().to_string());
+        assert_eq!(ours, files.files.get_ranges(&gone, &ranges).await.unwrap_err().to_string());
     }
 
     #[test]
@@ -182,11 +245,11 @@ mod tests {
         let url = ObjectStoreUrl::local_filesystem();
         let context = SessionContext::new();
         let environment = context.runtime_env();
-        CachedFiles::install(&environment);
+        install(&environment, Cached::Here);
         let debugged = format!("{:?}", environment.object_store(&url).unwrap());
-        assert!(debugged.starts_with("CachedFiles"), "{debugged}");
+        assert!(debugged.starts_with("LocalFiles"), "{debugged}");
         environment.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        CachedFiles::install(&environment);
+        install(&environment, Cached::Here);
         assert_eq!(environment.object_store(&url).unwrap().to_string(), "InMemory");
     }
 }

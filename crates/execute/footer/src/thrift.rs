@@ -7,26 +7,40 @@
 const DEPTH_MAX: u32 = 32;
 
 /// Kinds of values, as four bits.
-pub(crate) mod kind {
-    pub(crate) const STOP: u8 = 0;
-    pub(crate) const TRUE: u8 = 1;
-    pub(crate) const FALSE: u8 = 2;
+pub mod kind {
+    /// The end of a struct.
+    pub const STOP: u8 = 0;
+    /// True, as a field; of elements, any truth value.
+    pub const TRUE: u8 = 1;
+    /// False, as a field.
+    pub const FALSE: u8 = 2;
+    /// Eight bits.
     pub(crate) const BYTE: u8 = 3;
+    /// Sixteen bits, as a varint.
     pub(crate) const I16: u8 = 4;
-    pub(crate) const I32: u8 = 5;
-    pub(crate) const I64: u8 = 6;
-    pub(crate) const DOUBLE: u8 = 7;
+    /// 32 bits, as a varint.
+    pub const I32: u8 = 5;
+    /// 64 bits, as a varint.
+    pub const I64: u8 = 6;
+    /// Eight bytes.
+    pub const DOUBLE: u8 = 7;
+    /// A length and bytes.
     pub(crate) const BINARY: u8 = 8;
-    pub(crate) const LIST: u8 = 9;
-    pub(crate) const SET: u8 = 10;
-    pub(crate) const MAP: u8 = 11;
-    pub(crate) const STRUCT: u8 = 12;
+    /// A kind, a number and elements.
+    pub const LIST: u8 = 9;
+    /// As a list.
+    pub const SET: u8 = 10;
+    /// A number, two kinds and pairs.
+    pub const MAP: u8 = 11;
+    /// Fields.
+    pub const STRUCT: u8 = 12;
+    /// Sixteen bytes.
     pub(crate) const UUID: u8 = 13;
 }
 
 /// What stands against reading on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Malformed {
+pub enum Malformed {
     /// The bytes end before the value does.
     Ends,
     /// No value looks like this.
@@ -35,20 +49,25 @@ pub(crate) enum Malformed {
 
 /// Bytes, and how far they are read.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     bytes: &'a [u8],
-    pub(crate) at: usize,
+    /// How far.
+    pub at: usize,
+    /// Numbers in lists that were passed over, some of a byte where they are decoded to eight.
+    pub numbers: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+    /// From their beginning.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, numbers: 0 }
     }
 
     /// Visits the fields of a struct by their numbers, to its end. A field that `visit` doesn't
     /// read, which it says by `false`, is passed over. `kinds` are those of the fields 1, 2, …: a
     /// decoder reads a field as what its number means, whatever its kind, so another is refused.
-    pub(crate) fn fields(
+    pub fn fields(
         &mut self,
         kinds: &[u8],
         mut visit: impl FnMut(&mut Self, i64) -> Result<bool, Malformed>,
@@ -78,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The kind and the number of a list's elements, of which there is at least a byte each.
-    pub(crate) fn list(&mut self) -> Result<(u8, usize), Malformed> {
+    pub fn list(&mut self) -> Result<(u8, usize), Malformed> {
         let byte = self.byte()?;
         let elements = match byte >> 4 {
             15 => self.size()?,
@@ -89,18 +108,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A signed number.
-    pub(crate) fn number(&mut self) -> Result<i64, Malformed> {
+    pub fn number(&mut self) -> Result<i64, Malformed> {
         let zigzag = self.varint()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
     /// A number of 32 bits; of a longer one, decoders would take the lowest.
-    pub(crate) fn int(&mut self) -> Result<i32, Malformed> {
+    pub fn int(&mut self) -> Result<i32, Malformed> {
         i32::try_from(self.number()?).map_err(|_| Malformed::Wrong)
     }
 
     /// Passes over a value.
-    pub(crate) fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
+    pub fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
         let depth = depth.checked_sub(1).ok_or(Malformed::Wrong)?;
         match kind {
             // As a field; their value is the kind.
@@ -115,6 +134,9 @@ impl<'a> Reader<'a> {
             }
             kind::LIST | kind::SET => {
                 let (kind, elements) = self.list()?;
+                if matches!(kind, kind::I16 | kind::I32 | kind::I64) {
+                    self.numbers = self.numbers.saturating_add(elements);
+                }
                 (0..elements).try_for_each(|_| self.skip_element(kind, depth))
             }
             kind::MAP => {
@@ -149,12 +171,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The length of what follows.
-    pub(crate) fn size(&mut self) -> Result<usize, Malformed> {
+    pub fn size(&mut self) -> Result<usize, Malformed> {
         usize::try_from(self.varint()?).map_err(|_| Malformed::Wrong)
     }
 
     /// A number without a sign, seven bits a byte.
-    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+    pub fn varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
