@@ -21,7 +21,6 @@ use std::thread;
 
 use _workahead::errors::Error;
 use _workahead::result_stream::{Batch, ResultStream};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::query::{Query, TICK};
@@ -58,7 +57,7 @@ fn planned(query: &str, tables: Vec<Table>, options: Options) -> PyResult<Query>
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let (done, planned) = mpsc::channel();
-        scope.spawn(move || {
+        let planning = scope.spawn(move || {
             let planned = Query::plan(query, tables, options, stop);
             // The one that waited may have been interrupted.
             let _ = done.send(planned);
@@ -71,8 +70,10 @@ fn planned(query: &str, tables: Vec<Table>, options: Options) -> PyResult<Query>
                     stop.store(interrupted.is_err(), Ordering::Relaxed);
                     interrupted?;
                 }
-                // It panicked, which the scope passes on.
-                Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("")),
+                Err(RecvTimeoutError::Disconnected) => match planning.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => unreachable!("it sent what it planned"),
+                },
             }
         }
     })
