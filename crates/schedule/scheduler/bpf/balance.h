@@ -8,6 +8,8 @@
 
 /* Slices after which a queue is said not to be served. */
 #define UNSERVED_SLICES 8
+/* More than any queue is long: one that is not served goes first. */
+#define UNSERVED (1 << 20)
 
 /* The allowed CPU with the shortest queue, for new threads: nobody has run with them yet. */
 static __always_inline s32 least_busy(struct task_struct *p, struct settings *set,
@@ -70,6 +72,32 @@ static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct setti
 	return moved;
 }
 
+/* Gives a CPU the first thread of its queue that has waited long and that it is not asked for. The
+ * kernel asks nobody for a CPU that is going away, which may wait for a thread that can run nowhere
+ * else: one that was preempted as it read under RCU, say. */
+static __always_inline void relieve(s32 from, struct stats *stats, struct settings *set, u64 now)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	struct cpu *cpu = cpu_of(from);
+	struct task *task;
+	bool moved = false;
+
+	if (!cpu || cpu->taken)
+		return;
+	bpf_iter_scx_dsq_new(&it, from, 0);
+	p = bpf_iter_scx_dsq_next(&it);
+	task = p ? task_of(p) : NULL;
+	if (task && task->queued_at &&
+	    (s64)(now - task->queued_at) > (s64)set->slice_ns * UNSERVED_SLICES)
+		moved = move(&it, p, SCX_DSQ_LOCAL_ON | from, set->slice_ns);
+	bpf_iter_scx_dsq_destroy(&it);
+	if (moved) {
+		stats->balanced++;
+		scx_bpf_kick_cpu(from, 0);
+	}
+}
+
 static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats,
 				    struct settings *set, u64 now)
 {
@@ -87,14 +115,18 @@ static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats
 		length = scx_bpf_dsq_nr_queued(i);
 		if (length > 0 && (s64)(now - other->served_at) >
 				  (s64)set->slice_ns * UNSERVED_SLICES)
-			length += 1 << 20;
+			length += UNSERVED;
 		if (length > longest) {
 			longest = length;
 			from = i;
 		}
 	}
-	if (from != NOWHERE && pull(me, cpu, from, set))
+	if (from == NOWHERE)
+		return;
+	if (pull(me, cpu, from, set))
 		stats->balanced++;
+	else if (longest >= UNSERVED)
+		relieve(from, stats, set, now);
 }
 
 #endif
