@@ -123,10 +123,7 @@ impl Args {
     /// Keeps the answer and what was seen, with a page of an answer.
     fn keep(&self, facts: &mut Facts<'_>) -> anyhow::Result<()> {
         let Some(out) = &self.out else { return Ok(()) };
-        match self.force {
-            true => directory::reserve_replacing(out)?,
-            false => drop(directory::claim(out)?),
-        }
+        self.reserve()?;
         let mut kept = vec![directory::CAPACITY_FILE];
         if let Some(answer) = facts.answer {
             facts.report = Some(page::write(out, answer, facts.observed)?);

@@ -160,13 +160,10 @@ impl Args {
         Ok(())
     }
 
-    fn keep(&self, capture: &Capture) -> Result<(), StudyError> {
-        if !self.force {
-            return capture.save(&directory::claim(&self.out)?);
-        }
-        directory::reserve_replacing(&self.out)?;
+    fn keep(&self, capture: &Capture) -> anyhow::Result<()> {
+        self.reserve()?;
         capture.save(&self.out)?;
-        directory::remove_others(&self.out, &[directory::CAPTURE_FILE])
+        Ok(directory::remove_others(&self.out, &[directory::CAPTURE_FILE])?)
     }
 
     fn facts<'a>(&'a self, capture: &'a Capture) -> Facts<'a> {

@@ -1,5 +1,6 @@
 //! The threads of a session.
 
+use std::convert::Infallible;
 use std::io;
 use std::num::NonZero;
 use std::ops::Deref;
@@ -43,8 +44,8 @@ impl Workers {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        let done = self.block_on(self.spawn(work));
-        done.unwrap_or_else(|why| std::panic::resume_unwind(why.into_panic()))
+        let Ok(done) = self.run_until(work, std::future::pending::<Infallible>());
+        done
     }
 
     /// The same, until `end` says why it has to end before.

@@ -163,11 +163,13 @@ fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<Explained, Str
     };
     let first = statement.text.split_whitespace().next().unwrap_or_default().to_lowercase();
     match first.as_str() {
-        // Before anything of it is sent: a single backend is a superuser's.
-        "select" | "with" | "values" | "table" if dialect == Dialect::Postgres => {
-            single_backend::checked(&statement).map(|_| statement)
+        "select" | "with" | "values" | "table" => {
+            // Before anything of it is sent: a single backend is a superuser's.
+            if dialect == Dialect::Postgres {
+                single_backend::checked(&statement)?;
+            }
+            Ok(statement)
         }
-        "select" | "with" | "values" | "table" => Ok(statement),
         _ => Err(format!(
             "the answer of a statement that begins with `{first}` is not seen below valgrind: give \
              `answers = \"returned\"`, or a statement that reads"

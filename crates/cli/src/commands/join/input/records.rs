@@ -48,11 +48,11 @@ impl<R: Read> Records<R> {
         let begins = read.iter().zip(&MARK[self.mark..]).take_while(|(one, other)| one == other);
         let begins = begins.count();
         self.mark += begins;
-        // One that is not whole is none; then it stands before what is no quote's place either.
-        if begins < read.len() && self.mark < MARK.len() && self.mark > 0 {
-            self.last = MARK[self.mark - 1];
-        }
         if begins < read.len() {
+            // Half of one is a field's text, within which a quote begins nothing.
+            if (1..MARK.len()).contains(&self.mark) {
+                self.last = MARK[self.mark - 1];
+            }
             self.mark = MARK.len();
         }
         &read[begins..]
