@@ -222,14 +222,17 @@ impl Server {
 
     fn replace(&self, name: &str, template: &str) -> Result<(), SessionError> {
         let mut connection = self.connect(MAINTENANCE)?;
-        let known =
-            format!("SELECT datname::text FROM pg_database WHERE datname = {}", literal(name));
+        // Its owner, a study's client, may have made it a template, which can't be dropped. One that
+        // a killed run began to drop is no template, and can't be altered.
+        let template_of_that_name = format!(
+            "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {}",
+            literal(name)
+        );
         let (name, template_name) = (identifier(name), identifier(template));
-        if !connection.texts(&known)?.is_empty() {
-            // Its owner, a study's client, may have made it a template, which can't be dropped.
+        if !connection.texts(&template_of_that_name)?.is_empty() {
             connection.run(&format!("ALTER DATABASE {name} IS_TEMPLATE false"))?;
-            connection.run(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
         }
+        connection.run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
         let clients = connection.texts(&format!(
             "SELECT pg_terminate_backend(pid, 10000)::text FROM pg_stat_activity \
              WHERE datname = {}",

@@ -256,6 +256,21 @@ fn a_database_is_restored_from_its_template() {
     assert!(says.starts_with("restore a database: template database \"nowhere\""), "{says}");
 }
 
+/// A server that is killed while it drops a database leaves it with a limit of -2 connections: it
+/// can be dropped, and nothing else (PostgreSQL 15.5 and later).
+#[test]
+fn a_database_that_was_half_dropped_is_made_anew() {
+    let (server, session) = database("half_dropped");
+    drop(session);
+    let mut maintenance = server.connect("postgres").unwrap();
+    maintenance
+        .run("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'half_dropped'")
+        .unwrap();
+    assert!(server.connect("half_dropped").is_err());
+    server.create_database("half_dropped").unwrap();
+    server.connect("half_dropped").unwrap();
+}
+
 #[test]
 fn plans_come_as_json() {
     let (_server, mut session) = database("plans");
