@@ -25,6 +25,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/process/peer.rs", "asks through libc who is behind a socket"),
     ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
     ("crates/execute/lookup/src/memory.rs", "allocates tables, and asks for huge pages"),
+    ("crates/execute/lookup/src/hash_index/first_step.rs", "words and entries of a table"),
     ("crates/execute/lookup/src/hash_index/buckets.rs", "places of entries in lines of memory"),
     ("crates/execute/lookup/src/hash_index/table.rs", "entries of any type in lines of memory"),
     ("crates/execute/lookup/src/ordered_index/nodes.rs", "keys of any type in nodes of lines"),

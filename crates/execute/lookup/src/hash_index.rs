@@ -1,6 +1,7 @@
 //! A hash map whose look-ups come in batches.
 
 mod buckets;
+mod first_step;
 mod probe;
 mod rounds;
 mod shape;
@@ -24,6 +25,7 @@ use crate::memory::Pages;
 #[cfg(feature = "std")]
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
+use first_step::FirstStep;
 use probe::{Places, Probe};
 use table::{Slot, Table};
 
@@ -32,9 +34,10 @@ const AHEAD: usize = 32;
 
 /// A hash map with batched look-ups.
 ///
-/// Readers share it; writers have it alone, as with any map. Entries of up to 18 bytes lie in one
-/// cache line with their tags, three to seven to a line; those of up to 30 bytes in a pair of
-/// lines. Larger ones have lines of their own, behind their tags.
+/// Readers share it; writers have it alone, as with any map. In a table of more than 16 MiB entries
+/// of up to 18 bytes lie in one cache line with their tags, three to seven to a line, and those of
+/// up to 30 bytes in a pair of lines; larger ones have lines of their own, behind their tags. A
+/// smaller table has its tags apart.
 ///
 /// If a function of a key, of a value or of the hasher panics, the index stays valid: with the
 /// entries from before the call, or also with those that the call had inserted until then.
@@ -121,7 +124,10 @@ impl<K, V, S> HashIndex<K, V, S> {
     #[must_use]
     pub fn technique(&self) -> Technique {
         let rounds = Technique::Rounds(rounds::AHEAD as u16);
-        self.technique.unwrap_or_else(|| Technique::chosen(self.bytes(), rounds))
+        self.technique.unwrap_or(match self.table.first_step() {
+            FirstStep::Apart(_) => Technique::InTurn,
+            FirstStep::Lines(_) => rounds,
+        })
     }
 
     /// Drives batches by a technique, whatever the size; `None` leaves the choice to the index.
@@ -213,16 +219,18 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     ) where
         K: Borrow<Q>,
     {
-        let technique = self.technique();
-        if technique == Technique::InTurn {
-            return rounds::in_turn(&self.table, &self.hasher, keys, places, of);
-        }
         let mut walk = Probe { table: &self.table, hasher: &self.hasher, keys };
-        let mut rows = Rows::range(0..keys.len() as u32);
-        let mut sink = Places(places, of);
-        match technique {
-            Technique::Rounds(width) => walk.in_rounds(usize::from(width), &mut sink),
-            other => drive!(other, &mut walk, &mut rows, &mut sink),
+        match (self.technique(), self.table.first_step()) {
+            (Technique::InTurn, FirstStep::Apart(apart)) => {
+                rounds::in_turn((&self.table, apart), &self.hasher, keys, places, of);
+            }
+            (Technique::Rounds(width), FirstStep::Lines(lines)) => {
+                walk.in_rounds(lines, usize::from(width), &mut Places(places, of));
+            }
+            (technique, _) => {
+                let mut rows = Rows::range(0..keys.len() as u32);
+                drive!(technique, &mut walk, &mut rows, &mut Places(places, of));
+            }
         }
     }
 

@@ -14,8 +14,8 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
-    /// One key to its end, then the next: for tables in cache. A hash index takes the first step of
-    /// 32 keys before it compares one.
+    /// One key to its end, then the next: for tables in cache. A hash index of 1 to 16 MiB hints at
+    /// the entries of 32 keys before it compares one.
     InTurn,
     /// A key to its end, with a hint for the one this many keys ahead: for one line a look-up.
     Distance(u16),

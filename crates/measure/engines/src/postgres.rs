@@ -222,8 +222,8 @@ impl Server {
 
     fn replace(&self, name: &str, template: &str) -> Result<(), SessionError> {
         let mut connection = self.connect(MAINTENANCE)?;
-        // Its owner, a study's client, may have made it a template, which can't be dropped. One that
-        // a killed run began to drop is no template, and can't be altered.
+        // Its owner, a study's client, may have made it a template, which can't be dropped. One
+        // that a killed run began to drop is no template, and can't be altered.
         let template_of_that_name = format!(
             "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {}",
             literal(name)

@@ -5,7 +5,8 @@ use core::ptr::NonNull;
 
 use workahead_walks::Place;
 
-use super::shape::{HIGH, LOW, Shape, TAGS_BYTES};
+use super::first_step::{Apart, FirstStep, Lines};
+use super::shape::{HIGH, LOW, Layout, Shape, TAGS_BYTES};
 use crate::memory::{Memory, Pages};
 
 /// The position of the overflow bits.
@@ -25,11 +26,17 @@ static EMPTY: Empty = Empty([0; 16]);
 /// The buckets of a table.
 pub(super) struct Buckets<K, V> {
     /// The word of the first bucket.
-    first: NonNull<u64>,
+    words: NonNull<u64>,
+    /// The first slot of the first bucket; those after it lie in front of it.
+    slots: NonNull<u8>,
+    /// From the word of a bucket to that of the next.
+    word_stride: usize,
+    /// From the first slot of a bucket to that of the next.
+    slot_stride: usize,
     /// At least one.
     count: usize,
-    /// Whether they have more slots than a line: see [`Shape`].
-    is_wide: bool,
+    /// Whether words lie apart from entries: see [`Shape`].
+    is_apart: bool,
     _entries: PhantomData<(K, V)>,
 }
 
@@ -44,18 +51,52 @@ impl<K, V> Copy for Buckets<K, V> {}
 impl<K, V> Buckets<K, V> {
     /// The static one.
     pub(super) const fn none() -> Self {
-        let first = NonNull::from_ref(&EMPTY.0[15]);
-        Self { first, count: 1, is_wide: false, _entries: PhantomData }
+        let words = NonNull::from_ref(&EMPTY.0[15]);
+        Self {
+            words,
+            slots: words.cast(),
+            word_stride: 0,
+            slot_stride: 0,
+            count: 1,
+            is_apart: false,
+            _entries: PhantomData,
+        }
     }
 
     /// Empty ones, and their memory.
-    pub(super) fn new(count: usize, is_wide: bool, pages: Pages) -> (Self, Memory) {
-        let bytes = count.checked_mul(Shape::<K, V>::stride(is_wide)).expect("capacity overflow");
-        let memory = Memory::zeroed(bytes, Shape::<K, V>::align(is_wide), pages);
+    pub(super) fn new(count: usize, is_apart: bool, pages: Pages) -> (Self, Memory) {
+        let Layout { word, slot, word_stride, slot_stride } =
+            Shape::<K, V>::layout(count, is_apart);
+        let stride = if is_apart { word_stride + slot_stride } else { word_stride };
+        let bytes = count.checked_mul(stride).expect("capacity overflow");
+        let memory = Memory::zeroed(bytes, Shape::<K, V>::ALIGN, pages);
         assert!(count > 0, "a table has a bucket");
-        // SAFETY: there is a bucket, and its word lies inside.
-        let first = unsafe { memory.start().add(Shape::<K, V>::tags(is_wide)).cast() };
-        (Self { first, count, is_wide, _entries: PhantomData }, memory)
+        // SAFETY: there is a bucket, whose word and first slot lie inside.
+        let (words, slots) = unsafe { (memory.start().add(word).cast(), memory.start().add(slot)) };
+        let buckets =
+            Self { words, slots, word_stride, slot_stride, count, is_apart, _entries: PhantomData };
+        (buckets, memory)
+    }
+
+    /// What takes the first step of a look-up faster.
+    ///
+    /// # Safety
+    /// Nobody changes the buckets during `'t`.
+    #[inline(always)]
+    pub(super) unsafe fn first_step<'t>(self) -> FirstStep<'t, K, V> {
+        // SAFETY: there are a word and slots for each bucket; where words lie apart, a power of two
+        // of them, as `Table::with_buckets` has it. The static bucket has a word without tags.
+        unsafe {
+            match self.is_apart {
+                true => FirstStep::Apart(Apart::new(self.words, self.slots.cast(), self.count)),
+                false => FirstStep::Lines(Lines::new(self.words, self.count)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn are_apart(self) -> bool {
+        self.is_apart
     }
 
     pub(super) fn count(self) -> usize {
@@ -64,12 +105,12 @@ impl<K, V> Buckets<K, V> {
 
     /// Entries for which there is room.
     pub(super) fn limit(self) -> usize {
-        self.count.saturating_mul(Shape::<K, V>::full_16(self.is_wide)) / 16
+        self.count.saturating_mul(Shape::<K, V>::full_16(self.is_apart)) / 16
     }
 
     #[inline(always)]
     pub(super) fn home(self, spread: u64) -> usize {
-        ((u128::from(spread) * self.count as u128) >> 64) as usize
+        high(spread, self.count)
     }
 
     /// The word of a bucket.
@@ -77,14 +118,14 @@ impl<K, V> Buckets<K, V> {
     pub(super) fn at(self, bucket: usize) -> NonNull<u64> {
         debug_assert!(bucket < self.count);
         // SAFETY: `home`, `next` and loops below `count` give numbers below it, and the memory
-        // has `count * stride` bytes.
-        unsafe { self.first.byte_add(bucket * Shape::<K, V>::stride(self.is_wide)) }
+        // has a word for each.
+        unsafe { self.words.byte_add(bucket * self.word_stride) }
     }
 
     /// A bit for each slot of a bucket.
     #[inline(always)]
     pub(super) fn taken(self) -> u64 {
-        Shape::<K, V>::taken(self.is_wide)
+        Shape::<K, V>::taken(self.is_apart)
     }
 
     /// How far on a key of a tag goes that finds its bucket full: keys that were one too many for a
@@ -103,16 +144,18 @@ impl<K, V> Buckets<K, V> {
 
     #[inline(always)]
     pub(super) fn entry(self, bucket: usize, slot: usize) -> NonNull<(K, V)> {
-        debug_assert!(slot < Shape::<K, V>::slots(self.is_wide));
-        let before = Shape::<K, V>::BEHIND - TAGS_BYTES + (slot + 1) * Shape::<K, V>::ENTRY;
+        debug_assert!(slot < Shape::<K, V>::slots(self.is_apart));
         // SAFETY: slots below `slots` lie inside of the bucket. The static one has none, and none
         // of its tags is taken.
-        unsafe { self.at(bucket).byte_sub(before).cast() }
+        unsafe {
+            let first = self.slots.byte_add(bucket * self.slot_stride);
+            first.byte_sub(slot * Shape::<K, V>::ENTRY).cast()
+        }
     }
 
     #[inline(always)]
     pub(super) fn place(self, bucket: usize) -> Place {
-        let asked = Shape::<K, V>::asked(self.is_wide);
+        let asked = Shape::<K, V>::asked(self.is_apart);
         let word = self.at(bucket).cast::<u8>();
         // Wrapping: the pointer may go to the word alone. Only hints and helpers go to a place.
         let start = word.as_ptr().wrapping_sub(asked - TAGS_BYTES);
@@ -127,6 +170,12 @@ pub(super) fn spread(hash: u64) -> u64 {
     hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+/// The bucket of a hash among `count`: those before it are for lower hashes.
+#[inline(always)]
+pub(super) fn high(spread: u64, count: usize) -> usize {
+    ((u128::from(spread) * count as u128) >> 64) as usize
+}
+
 /// Bits below those that choose among any usual number of buckets.
 #[inline(always)]
 pub(super) fn tag(spread: u64) -> u8 {
@@ -139,8 +188,23 @@ pub(super) fn overflow(tag: u8) -> u64 {
     1 << (OVERFLOW_SHIFT + u32::from(tag & 7))
 }
 
+/// The highest bit of each tag that is equal to `tag`.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+pub(super) fn same_tags(word: u64, tag: u8) -> u64 {
+    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_cvtsi128_si64};
+    let tags = (u64::from(tag) * LOW).cast_signed();
+    // SAFETY: the target has SSE2.
+    let same = unsafe {
+        let same = _mm_cmpeq_epi8(_mm_cvtsi64_si128(word.cast_signed()), _mm_cvtsi64_si128(tags));
+        _mm_cvtsi128_si64(same)
+    };
+    same.cast_unsigned() & HIGH
+}
+
 /// The highest bit of each tag that is equal to `tag`. One just above an equal one may be counted
 /// too when it differs in its lowest bit: a taken slot all the same, whose key is compared.
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline(always)]
 pub(super) fn same_tags(word: u64, tag: u8) -> u64 {
     let differences = word ^ (u64::from(tag) * LOW);

@@ -1,30 +1,37 @@
 //! The first step of many look-ups in loops of its own, which keep nothing of a key but its bucket.
 //!
 //! ```text
-//!  32 keys     hash, hint: the bucket                       two loops, each a short chain of loads
-//!  32 keys     compare: found or missing; else the next     and products: more of them are under
-//!              bucket, a hint, and later                    way at once than of one long chain
-//!  64 keys     go on with those that were not done
+//!  small table    32 keys   the word: the likely entry, a hint
+//!                 32 keys   compare: found or missing
+//!  larger table   32 keys   a hint: the bucket
+//!                 32 keys   compare, of a block some way back: found or missing; else the next
+//!                           bucket, a hint, and a block later that
 //! ```
 //!
-//! In cache the second loop is for the keys of the first. Beyond it for those of one or more blocks
-//! before, so that new lines are always under way; and what a first step doesn't end is not waited
-//! for. The schedules of the walks store and compact cursors of 32 bytes instead, which costs as
-//! much as the look-up where most end with their first step.
+//! In two short loops more keys are under way at once than in one long chain of loads and products.
+//! A table in the second-level cache needs no hints, and one loop. Beyond the caches hints are one
+//! block or more ahead of what is compared, so that new lines are always under way, and what a
+//! first step doesn't end is not waited for. The schedules of the walks store and compact cursors
+//! of 32 bytes instead, which costs as much as the look-up where most end with their first step.
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
+use core::mem;
 
-use workahead_walks::memory::{ToL1, ToL2};
+use workahead_walks::memory::{Hint, ToL1, ToL2};
 use workahead_walks::{Intent, Memory, Prefetching, Row, Sink};
 
+use super::first_step::{Apart, First, FirstStep, Home, Likely, Lines};
 use super::probe::{Cursor, Places, Probe};
-use super::table::{First, Home, Step, Table};
+use super::table::{Step, Table};
 
 /// Keys between a hint and its look-up, and the most that there may be.
 pub(super) const AHEAD: usize = 64;
 const AHEAD_MAX: usize = 128;
+
+/// Tables above this size are larger than a usual second-level cache: entries are hinted at.
+const HINTED_BYTES: usize = 1 << 20;
 
 /// Keys of a loop.
 const BLOCK: usize = 32;
@@ -37,35 +44,47 @@ pub(super) fn one<'i, K: Borrow<Q>, V, Q: Hash + Eq + ?Sized>(
     key: &Q,
 ) -> Option<&'i V> {
     let hash = hasher.hash_one(key);
-    match table.first(table.home_of(hash), false, |candidate| candidate.borrow() == key) {
+    let is_key = |candidate: &K| candidate.borrow() == key;
+    let first = match table.first_step() {
+        FirstStep::Apart(apart) => apart.first(hash, is_key),
+        FirstStep::Lines(lines) => lines.first(lines.home(hash), false, is_key),
+    };
+    match first {
         First::Found(entry) => Some(&entry.1),
         First::Missing => None,
         First::Further => further(table, hash, key),
     }
 }
 
-/// Looks all keys up where the table is in cache. Hints are into its first level. A function of its
-/// own, whose arguments are all that it reads and writes: its loops keep them in registers.
+/// Looks all keys up in a small table. A function of its own, whose arguments are all that it reads
+/// and writes: its loops keep them in registers.
 #[inline(never)]
 pub(super) fn in_turn<'i, K: Borrow<Q>, V, Q: Hash + Eq, T>(
-    table: &'i Table<K, V>,
+    (table, apart): (&'i Table<K, V>, Apart<'i, K, V>),
     hasher: &impl BuildHasher,
     keys: &[Q],
     places: &mut [T],
     of: impl Fn(Option<&'i V>) -> T,
 ) {
-    let mut homes = [Home::default(); BLOCK];
-    for (keys, places) in keys.chunks(BLOCK).zip(places.chunks_mut(BLOCK)) {
-        for (key, home) in keys.iter().zip(&mut homes) {
-            *home = table.home_of(hasher.hash_one(key));
-            Prefetching::<ToL1>::default().fetch(table.place_of(*home), Intent::Read);
+    let found = |likely, key: &Q| match apart.compare(likely, |other| other.borrow() == key) {
+        First::Found(entry) => Some(&entry.1),
+        First::Missing => None,
+        First::Further => further(table, hasher.hash_one(key), key),
+    };
+    if table.bytes() <= HINTED_BYTES {
+        for (key, place) in keys.iter().zip(places) {
+            *place = of(found(apart.likely(hasher.hash_one(key)), key));
         }
-        for ((key, place), home) in keys.iter().zip(places).zip(&homes) {
-            *place = of(match table.first(*home, false, |candidate| candidate.borrow() == key) {
-                First::Found(entry) => Some(&entry.1),
-                First::Missing => None,
-                First::Further => further(table, hasher.hash_one(key), key),
-            });
+        return;
+    }
+    let mut block = [Likely::MISSING; BLOCK];
+    for (keys, places) in keys.chunks(BLOCK).zip(places.chunks_mut(BLOCK)) {
+        for (key, likely) in keys.iter().zip(&mut block) {
+            *likely = apart.likely(hasher.hash_one(key));
+            ToL1::line(likely.address(), Intent::Read);
+        }
+        for ((key, place), likely) in keys.iter().zip(places).zip(&block) {
+            *place = of(found(*likely, key));
         }
     }
 }
@@ -92,76 +111,87 @@ where
     #[inline(never)]
     pub(super) fn in_rounds<T>(
         &self,
+        lines: Lines<'i, K, V>,
         width: usize,
         sink: &mut Places<'_, T, impl Fn(Option<&'i V>) -> T>,
     ) {
-        let blocks_ahead = (width / BLOCK).clamp(1, AHEAD_MAX / BLOCK);
+        let blocks_ahead = (width / BLOCK).clamp(1, AHEAD_MAX / BLOCK).next_power_of_two();
         let mut ring = [[Home::default(); BLOCK]; AHEAD_MAX / BLOCK];
-        let mut later = Vec::new();
-        let mut ahead = self.keys.chunks(BLOCK);
-        for (homes, keys) in ring.iter_mut().take(blocks_ahead).zip(&mut ahead) {
-            self.hint(keys, homes);
-        }
-        for (block, keys) in self.keys.chunks(BLOCK).enumerate() {
-            let homes = &mut ring[block % blocks_ahead];
-            if block % blocks_ahead == 0 {
-                self.go_on(&mut later, sink);
-            }
-            let rows = (block * BLOCK) as Row..;
-            for ((row, key), home) in rows.zip(keys).zip(&*homes) {
-                match self.table.first(*home, true, |candidate| candidate.borrow() == key) {
-                    First::Found(entry) => sink.emit(row, Some(&entry.1)),
-                    First::Missing => sink.emit(row, None),
-                    First::Further => self.begin(row, &mut later, sink),
+        let (mut ready, mut later) = (Vec::new(), Vec::new());
+        let (mut hinted, mut blocks) = (self.keys.chunks(BLOCK), self.keys.chunks(BLOCK));
+        for (block, first) in (0..).zip((0..self.keys.len() + blocks_ahead * BLOCK).step_by(BLOCK))
+        {
+            let homes = &mut ring[block & (blocks_ahead - 1)];
+            if block >= blocks_ahead
+                && let Some(keys) = blocks.next()
+            {
+                // Those whose hint is a block old.
+                self.go_on(&mut ready, &mut later, sink);
+                mem::swap(&mut ready, &mut later);
+                let mut row = (first - blocks_ahead * BLOCK) as Row;
+                let places = &mut sink.0[row as usize..];
+                for ((key, home), place) in keys.iter().zip(&*homes).zip(places) {
+                    *place =
+                        sink.1(match lines.first(*home, true, |other| other.borrow() == key) {
+                            First::Found(entry) => Some(&entry.1),
+                            First::Missing => None,
+                            First::Further => self.begin(*home, row, &mut later),
+                        });
+                    row += 1;
                 }
             }
-            if let Some(keys) = ahead.next() {
-                self.hint(keys, homes);
+            if let Some(keys) = hinted.next() {
+                for (key, home) in keys.iter().zip(homes) {
+                    *home = lines.home(self.hasher.hash_one(key));
+                    lines.hint::<ToL2>(*home);
+                }
             }
         }
-        while !later.is_empty() {
-            self.go_on(&mut later, sink);
+        while !(ready.is_empty() && later.is_empty()) {
+            self.go_on(&mut ready, &mut later, sink);
+            mem::swap(&mut ready, &mut later);
         }
     }
 
-    /// Hashes keys of a block, with hints for their buckets.
-    #[inline(always)]
-    fn hint(&self, keys: &[Q], homes: &mut [Home; BLOCK]) {
-        for (key, home) in keys.iter().zip(homes) {
-            *home = self.table.home_of(self.hasher.hash_one(key));
-            Prefetching::<ToL2>::default().fetch(self.table.place_of(*home), Intent::Read);
-        }
-    }
-
-    /// Begins a look-up that its first step may not end.
+    /// Begins a look-up that its first step may not end; none if it goes on later.
     #[inline(never)]
-    fn begin(&self, row: Row, later: &mut Vec<Cursor>, sink: &mut impl Sink<Option<&'i V>>) {
-        let hash = self.hasher.hash_one(&self.keys[row as usize]);
-        let mut cursor = Cursor { at: self.table.start(hash).0, row };
-        if self.is_unfinished(&mut cursor, sink) {
+    fn begin(&self, home: Home, row: Row, later: &mut Vec<Cursor>) -> Option<&'i V> {
+        let mut cursor = Cursor { at: home.into(), row };
+        let found = self.step(&mut cursor);
+        if found.is_none() {
             later.push(cursor);
         }
+        found.flatten()
     }
 
-    /// A step of each look-up that was not done with its first.
+    /// Takes a step of each look-up whose line is ready; those that need another are for later.
     #[inline(never)]
-    fn go_on(&self, later: &mut Vec<Cursor>, sink: &mut impl Sink<Option<&'i V>>) {
-        later.retain_mut(|cursor| self.is_unfinished(cursor, sink));
+    fn go_on(
+        &self,
+        ready: &mut Vec<Cursor>,
+        later: &mut Vec<Cursor>,
+        sink: &mut impl Sink<Option<&'i V>>,
+    ) {
+        for mut cursor in ready.drain(..) {
+            match self.step(&mut cursor) {
+                Some(found) => sink.emit(cursor.row, found),
+                None => later.push(cursor),
+            }
+        }
     }
 
-    /// Takes a step, and says whether there is another, whose place was hinted at.
+    /// What a look-up came to; none if it needs another line, which was hinted at.
     #[inline(always)]
-    fn is_unfinished(&self, cursor: &mut Cursor, sink: &mut impl Sink<Option<&'i V>>) -> bool {
+    fn step(&self, cursor: &mut Cursor) -> Option<Option<&'i V>> {
         let key = &self.keys[cursor.row as usize];
         let memory = &mut Prefetching::<ToL2>::default();
         match self.table.step(&mut cursor.at, memory, |candidate| candidate.borrow() == key) {
-            Step::Found(entry, _) => sink.emit(cursor.row, Some(&entry.1)),
-            Step::Missing => sink.emit(cursor.row, None),
+            Step::Found(entry, _) => Some(Some(&entry.1)),
+            Step::Missing => Some(None),
             Step::Next(place) => {
                 memory.fetch(place, Intent::Read);
-                return true;
+                None
             }
         }
-        false
     }
 }

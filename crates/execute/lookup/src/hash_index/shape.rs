@@ -40,65 +40,74 @@ impl<K, V> Shape<K, V> {
     };
     const BYTES: usize = Self::BEHIND + Self::SLOTS * Self::ENTRY;
     /// Pairs begin at even lines: processors fetch those together.
-    const ALIGN: usize = {
+    pub(super) const ALIGN: usize = {
         let lines = if Self::BYTES <= LINE_BYTES { LINE_BYTES } else { PAIR_BYTES };
         let entry = align_of::<(K, V)>();
         if entry > lines { entry } else { lines }
     };
-    pub(super) const fn align(is_wide: bool) -> usize {
-        if Self::HAS_WIDE && is_wide { PAIR_BYTES } else { Self::ALIGN }
-    }
     /// From a bucket to the next.
-    const STRIDE: usize = Self::BYTES.next_multiple_of(Self::ALIGN);
-    /// Whether an entry is at hand when its tag is.
+    pub(super) const STRIDE: usize = Self::BYTES.next_multiple_of(Self::ALIGN);
+
+    /// From a bucket to the next where words lie apart.
+    pub(super) const APART_STRIDE: usize =
+        (TAGS_MAX * Self::ENTRY).next_multiple_of(align_of::<u64>());
+
+    /// Where `count` buckets lie. In a small table all words are behind all entries: a first-level
+    /// cache holds them, and a look-up waits for one line of the second, that of its entry. In a
+    /// larger one a bucket is a line or a pair, its word at the end, in a pair's odd line: random
+    /// even lines alone take two to four times as long as odd ones on an AMD EPYC (Zen 4). With
+    /// tags in the first line, misses of 16 M entries of 24 bytes took 38 ns there, and take 12 ns.
+    pub(super) fn layout(count: usize, is_apart: bool) -> Layout {
+        if is_apart {
+            return Layout {
+                word: count.saturating_mul(Self::APART_STRIDE),
+                slot: (TAGS_MAX - 1) * Self::ENTRY,
+                word_stride: TAGS_BYTES,
+                slot_stride: Self::APART_STRIDE,
+            };
+        }
+        let word = Self::STRIDE - TAGS_BYTES;
+        let slot = Self::STRIDE - Self::BEHIND - Self::ENTRY;
+        Layout { word, slot, word_stride: Self::STRIDE, slot_stride: Self::STRIDE }
+    }
+
+    /// Bytes of a table with words apart for each entry that it has room for, rounded up.
+    pub(super) const fn bytes_apart_an_entry() -> usize {
+        (16 * (Self::APART_STRIDE + TAGS_BYTES)).div_ceil(Self::full_16(true))
+    }
+
+    /// Whether an entry is at hand when its tag is, where words do not lie apart.
     #[inline(always)]
     pub(super) const fn is_with_tags(slot: usize) -> bool {
         Self::BYTES <= PAIR_BYTES || Self::BEHIND + (slot + 1) * Self::ENTRY <= LINE_BYTES
     }
 
-    /// Whether small tables have buckets of a pair of lines where others have one line, since that
-    /// has fewer slots than a word has tags.
-    const HAS_WIDE: bool = Self::STRIDE == LINE_BYTES && Self::SLOTS < TAGS_MAX;
-    /// The slots of a bucket, and of a wide one.
-    pub(super) const fn slots(is_wide: bool) -> usize {
-        let wide = Self::entries_in(PAIR_BYTES);
-        match (Self::HAS_WIDE && is_wide, wide < TAGS_MAX) {
-            (false, _) => Self::SLOTS,
-            (true, true) => wide,
-            (true, false) => TAGS_MAX,
-        }
+    /// The slots of a bucket.
+    pub(super) const fn slots(is_apart: bool) -> usize {
+        if is_apart { TAGS_MAX } else { Self::SLOTS }
     }
-    /// From a bucket to the next.
-    #[inline(always)]
-    pub(super) const fn stride(is_wide: bool) -> usize {
-        if Self::HAS_WIDE && is_wide { PAIR_BYTES } else { Self::STRIDE }
-    }
-    /// Where a bucket has its word of tags: at the end, in a pair's odd line. Random even lines
-    /// alone take two to four times as long as odd ones on an AMD EPYC (Zen 4): with tags in the
-    /// first line, misses of 16 M entries of 24 bytes took 38 ns there, and take 12 ns.
-    pub(super) const fn tags(is_wide: bool) -> usize {
-        Self::stride(is_wide) - TAGS_BYTES
-    }
+
     /// What a look-up requests first: a bucket of one or two lines, or the line of tags. Both lines
     /// of a pair at once: hits of 16 M entries of 24 bytes took 33 ns in two steps, and take 16 ns.
     #[inline(always)]
-    pub(super) const fn asked(is_wide: bool) -> usize {
-        let stride = Self::stride(is_wide);
-        if stride <= PAIR_BYTES { stride } else { LINE_BYTES }
+    pub(super) const fn asked(is_apart: bool) -> usize {
+        match (is_apart, Self::STRIDE <= PAIR_BYTES) {
+            (true, _) => TAGS_BYTES,
+            (_, true) => Self::STRIDE,
+            (_, false) => LINE_BYTES,
+        }
     }
-    /// Bytes of a table of wide buckets for each entry that it has room for, rounded up.
-    pub(super) const fn wide_bytes_an_entry() -> usize {
-        (16 * Self::stride(true)).div_ceil(Self::full_16(true))
-    }
+
     /// A bit for each slot, where its tag has its highest.
     #[inline(always)]
-    pub(super) const fn taken(is_wide: bool) -> u64 {
-        HIGH >> (8 * (TAGS_MAX - Self::slots(is_wide)))
+    pub(super) const fn taken(is_apart: bool) -> u64 {
+        HIGH >> (8 * (TAGS_MAX - Self::slots(is_apart)))
     }
+
     /// Entries that 16 buckets hold before the table grows. Keys fall on buckets at random: with
     /// these 1 to 3 in a hundred find theirs full, 9 where it has three slots.
-    pub(super) const fn full_16(is_wide: bool) -> usize {
-        match Self::slots(is_wide) {
+    pub(super) const fn full_16(is_apart: bool) -> usize {
+        match Self::slots(is_apart) {
             3 => 29,
             4 => 26,
             5 => 38,
@@ -106,4 +115,16 @@ impl<K, V> Shape<K, V> {
             _ => 58,
         }
     }
+}
+
+/// Where buckets lie in a table's memory, in bytes.
+pub(super) struct Layout {
+    /// The first bucket's word.
+    pub(super) word: usize,
+    /// The first bucket's first slot; those after it lie in front of it.
+    pub(super) slot: usize,
+    /// From a bucket's word to the next one's.
+    pub(super) word_stride: usize,
+    /// From a bucket's first slot to the next one's.
+    pub(super) slot_stride: usize,
 }

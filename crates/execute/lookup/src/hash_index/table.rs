@@ -1,7 +1,8 @@
-//! Buckets of whole cache lines: a word of tags, then entries.
+//! Buckets: a word of tags, and entries.
 //!
 //! ```text
-//!  bucket   [… entry | entry | entry | t t t t t t t o]     a line, a pair, or those of 7 entries
+//!  large    [… entry | entry | entry | t t t t t t t o]     a line, a pair, or those of 7 entries
+//!  small    [7 entries][7 entries]…   [t t t t t t t o][t…  words apart, for the first-level cache
 //!            7 tags: 0 is a free slot, else 0x80 and 7 bits of the hash
 //!            o: a bit for each eighth of the hashes of which a key had to go further
 //!  bucket of a key = high bits of its hash × buckets; when it is full, one some way on
@@ -20,15 +21,15 @@ use core::mem::needs_drop;
 use workahead_walks::{Memory, Place};
 
 use super::buckets::{Buckets, OVERFLOW_SHIFT, overflow, same_tags, slot_of, spread, tag};
+use super::first_step::{FirstStep, Home};
 use super::shape::Shape;
 use crate::memory::{self, Pages, drop_entries};
 
 /// Bytes of an entry that are requested: its key, or what compares most often.
 const ASKED_BYTES_MAX: usize = 256;
-/// Tables up to this size have wide buckets, where an entry allows them. Pairs of lines with seven
-/// slots send one key in seventy to another bucket, lines with three one in eleven, at the same
-/// bytes an entry: each is a branch that goes wrong. Beyond the caches a line less counts more.
-pub(super) const WIDE_BYTES_MAX: usize = 16 << 20;
+/// Tables up to this size have their words apart, where caches hold those. Beyond, a look-up would
+/// wait for two lines.
+pub(super) const APART_BYTES_MAX: usize = 16 << 20;
 
 /// Where a look-up is: plain data that a schedule keeps.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,13 @@ pub(crate) struct Position {
     tag: u8,
 }
 
+impl From<Home> for Position {
+    #[inline(always)]
+    fn from(home: Home) -> Self {
+        Self { bucket: home.bucket(), candidates: 0, passed: 0, tag: home.tag() }
+    }
+}
+
 /// What a step of a look-up came to.
 pub(crate) enum Step<'t, K, V> {
     /// The entry, and its slot in the bucket.
@@ -48,21 +56,6 @@ pub(crate) enum Step<'t, K, V> {
     Missing,
     /// Goes on when this place is at hand.
     Next(Place),
-}
-
-/// The bucket of a key, and its tag.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Home {
-    bucket: usize,
-    tag: u8,
-}
-
-/// What the first step of a look-up came to.
-pub(crate) enum First<'t, K, V> {
-    Found(&'t (K, V)),
-    Missing,
-    /// The steps say.
-    Further,
 }
 
 /// A slot that holds an entry.
@@ -101,15 +94,17 @@ impl<K, V> Table<K, V> {
         if capacity == 0 {
             return Self::new();
         }
-        let is_wide = capacity <= WIDE_BYTES_MAX / Shape::<K, V>::wide_bytes_an_entry();
-        Self::with_buckets(capacity, is_wide, pages)
+        let is_apart = capacity <= APART_BYTES_MAX / Shape::<K, V>::bytes_apart_an_entry();
+        Self::with_buckets(capacity, is_apart, pages)
     }
 
-    /// As [`Table::with_capacity`], of wide buckets or not.
-    pub(super) fn with_buckets(capacity: usize, is_wide: bool, pages: Pages) -> Self {
+    /// As [`Table::with_capacity`], with words apart from entries or not.
+    pub(super) fn with_buckets(capacity: usize, is_apart: bool, pages: Pages) -> Self {
         let sixteenths = capacity.checked_mul(16).expect("capacity overflow");
-        let count = sixteenths.div_ceil(Shape::<K, V>::full_16(is_wide));
-        let (buckets, memory) = Buckets::new(count, is_wide, pages);
+        let count = sixteenths.div_ceil(Shape::<K, V>::full_16(is_apart));
+        // A bucket's number is the highest bits of a hash: a shift takes less than a product.
+        let count = if is_apart { count.next_power_of_two().max(2) } else { count };
+        let (buckets, memory) = Buckets::new(count, is_apart, pages);
         let (limit, memory) = (buckets.limit(), Some(memory));
         Self { buckets, len: 0, limit, reach: 0, memory, _owns: PhantomData }
     }
@@ -128,6 +123,13 @@ impl<K, V> Table<K, V> {
             Some(_) => self.buckets.limit(),
             None => 0,
         }
+    }
+
+    /// What takes the first step of a look-up faster.
+    #[inline(always)]
+    pub(crate) fn first_step(&self) -> FirstStep<'_, K, V> {
+        // SAFETY: it borrows the table.
+        unsafe { self.buckets.first_step() }
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -169,15 +171,18 @@ impl<K, V> Table<K, V> {
         memory: &mut M,
         mut is_key: impl FnMut(&K) -> bool,
     ) -> Step<'_, K, V> {
-        let word = u64::from_le(*memory.read(self.word(at.bucket)));
         let mut is_at_hand = at.candidates != 0;
+        let word = self.word(at.bucket);
+        // The step before read it, where an entry was still to come.
+        let word = if is_at_hand { memory.read_hot(word) } else { memory.read(word) };
+        let word = u64::from_le(*word);
         if !is_at_hand {
             at.candidates = same_tags(word, at.tag);
         }
         while at.candidates != 0 {
             let slot = slot_of(at.candidates);
             let entry = self.buckets.entry(at.bucket, slot);
-            if !is_at_hand && !Shape::<K, V>::is_with_tags(slot) {
+            if !is_at_hand && !self.is_with_tags(slot) {
                 let bytes = Shape::<K, V>::ENTRY.min(ASKED_BYTES_MAX) as u16;
                 return Step::Next(Place::at(entry.cast(), bytes));
             }
@@ -197,45 +202,10 @@ impl<K, V> Table<K, V> {
         Step::Next(self.buckets.place(at.bucket))
     }
 
-    /// Where a look-up begins.
+    /// Whether an entry is at hand when its bucket's word is.
     #[inline(always)]
-    pub(crate) fn home_of(&self, hash: u64) -> Home {
-        let spread = spread(hash);
-        Home { bucket: self.buckets.home(spread), tag: tag(spread) }
-    }
-
-    /// What a look-up that begins there reads first.
-    #[inline(always)]
-    pub(crate) fn place_of(&self, home: Home) -> Place {
-        self.buckets.place(home.bucket)
-    }
-
-    /// As the first step of a look-up, for those that mostly end with it: it leaves the rare cases
-    /// to the steps. Those that wait for lines leave it entries that are not at hand, too.
-    #[inline(always)]
-    pub(crate) fn first(
-        &self,
-        Home { bucket, tag }: Home,
-        waits: bool,
-        mut is_key: impl FnMut(&K) -> bool,
-    ) -> First<'_, K, V> {
-        let word = u64::from_le(*self.word(bucket));
-        let candidates = same_tags(word, tag);
-        if candidates != 0 {
-            let slot = slot_of(candidates);
-            if waits && !Shape::<K, V>::is_with_tags(slot) {
-                return First::Further;
-            }
-            // SAFETY: a tag like that of a key is of a slot that is taken, which has an entry.
-            let entry: &(K, V) = unsafe { self.buckets.entry(bucket, slot).as_ref() };
-            if is_key(&entry.0) {
-                return First::Found(entry);
-            }
-            if candidates & (candidates - 1) != 0 {
-                return First::Further;
-            }
-        }
-        if word & overflow(tag) == 0 { First::Missing } else { First::Further }
+    fn is_with_tags(&self, slot: usize) -> bool {
+        !self.buckets.are_apart() && Shape::<K, V>::is_with_tags(slot)
     }
 
     /// The slot of a key.
@@ -392,7 +362,7 @@ where
     Q: core::hash::Hash + Eq,
     S: core::hash::BuildHasher,
 {
-    const BLOCK_BYTES: usize = if Shape::<K, V>::asked(true) > 64 { 128 } else { 64 };
+    const BLOCK_BYTES: usize = if Shape::<K, V>::asked(false) > 64 { 128 } else { 64 };
 }
 
 impl<K, V> Drop for Table<K, V> {

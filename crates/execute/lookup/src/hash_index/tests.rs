@@ -68,8 +68,8 @@ where
     S: BuildHasher + Default,
 {
     compare_from(HashIndex::<K, V, S>::default(), changes, &key, &value);
-    for is_wide in [false, true] {
-        let table = Table::with_buckets(1000, is_wide, Pages::Usual);
+    for is_apart in [false, true] {
+        let table = Table::with_buckets(1000, is_apart, Pages::Usual);
         let index = HashIndex { table, ..HashIndex::<K, V, S>::default() };
         compare_from(index, changes, &key, &value);
     }
@@ -179,17 +179,22 @@ fn entries_without_bytes_are_one_at_most() {
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of schedules")]
 fn the_walk_keeps_the_laws() {
-    let check = |keys: &[u64], entries: u64| {
-        let mut index = HashIndex::with_hasher(FoldedState::with_seed(3));
-        index.insert_many((0..entries).map(|key| (key * 2, key)));
+    fn check<const WORDS: usize>(keys: &[u64], entries: u64, is_apart: bool) {
+        let table = Table::with_buckets(200, is_apart, Pages::Usual);
+        let hasher = FoldedState::with_seed(3);
+        let mut index = HashIndex { table, ..HashIndex::with_hasher(hasher) };
+        index.insert_many((0..entries).map(|key| (key * 2, [key; WORDS])));
         let probe = || Probe { table: &index.table, hasher: &index.hasher, keys };
         let expected: Vec<_> = (0..).zip(keys.iter().map(|key| index.get(key).copied())).collect();
-        let oracle = conformance::hits(&expected, |value: Option<&u64>| value.copied());
+        let oracle = conformance::hits(&expected, |value: Option<&[u64; WORDS]>| value.copied());
         conformance::check(probe, Rows::range(0..keys.len() as u32), oracle).unwrap();
-    };
-    check(&[], 10);
-    check(&[1], 0);
-    check(&(0..500).collect::<Vec<_>>(), 200);
+    }
+    for is_apart in [false, true] {
+        check::<1>(&[], 10, is_apart);
+        check::<1>(&[1], 0, is_apart);
+        check::<1>(&(0..500).collect::<Vec<_>>(), 200, is_apart);
+        check::<7>(&(0..300).collect::<Vec<_>>(), 120, is_apart);
+    }
 }
 
 #[test]
