@@ -71,7 +71,8 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
             .collect::<Vec<_>>(),
         "notes": [
             "Medians of 9 rounds of 1,048,576 look-ups (inserts: 3 rounds), candidates in turn \
-             within a round, fresh keys in every round, CPU time of the thread. Keys are drawn at \
+             within a round, each after one untimed run of its own, fresh keys in every round, CPU \
+             time of the thread. Keys are drawn at \
              random; all maps have one hash function and room reserved; every answer is checked. \
              Random lines: of 512 MiB, the limit of any table that size with a line a look-up.",
         ],
