@@ -22,6 +22,8 @@ use crate::tidy::Tree;
 
 /// A page that takes longer hangs.
 const LIMIT_S: u32 = 300;
+/// Pages run at a time.
+const BESIDE: usize = 3;
 /// Of a failed command's output.
 const LINES: usize = 15;
 /// Stands before each command's output, with its number.
@@ -99,8 +101,8 @@ impl Runner<'_> {
         known.or_insert_with(|| self.program.lacks(subcommand)).clone()
     }
 
-    /// Runs pages, two at a time: some wait for a server or a clock. Servers of one have other data
-    /// than those of the other.
+    /// Runs pages, several at a time: some wait for a server or a clock. Servers of one have other
+    /// data than those of another.
     fn pages(&self, pages: &[(&str, Vec<Shown>)]) -> Result<Counts> {
         let (next, counts) = (Mutex::new(pages.iter()), Mutex::new(Counts::default()));
         let work = |worker: usize| -> Result<()> {
@@ -124,8 +126,11 @@ impl Runner<'_> {
             }
         };
         let done = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| work(1));
-            work(0).and(beside.join().expect("a page's failure is a result"))
+            let work = &work;
+            let workers: Vec<_> = (0..BESIDE).map(|at| scope.spawn(move || work(at))).collect();
+            workers
+                .into_iter()
+                .try_for_each(|one| one.join().expect("a page's failure is a result"))
         });
         done?;
         Ok(counts.into_inner().expect("nobody panics with it"))
