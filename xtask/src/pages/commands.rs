@@ -23,7 +23,7 @@ use crate::tidy::Tree;
 /// A page that takes longer hangs.
 const LIMIT_S: u32 = 300;
 /// Pages run at a time.
-const BESIDE: usize = 3;
+const BESIDE: usize = 2;
 /// Of a failed command's output.
 const LINES: usize = 15;
 /// Stands before each command's output, with its number.
