@@ -268,6 +268,64 @@ fn a_copy_replaces_no_link_and_no_device() {
 }
 
 #[test]
+fn a_copy_that_fails_leaves_what_was_there() {
+    let place = Place::new();
+    fs::create_dir(place.path("folder")).unwrap();
+    for format in ["csv", "parquet", "json"] {
+        let kept = format!("kept.{format}");
+        fs::write(place.path(&kept), "precious").unwrap();
+        // A few rows, which are written at once, and megabytes, which are written in parts.
+        for (rows, wide) in [(100, "value"), (60_000, "repeat(md5(value::text), 20)")] {
+            let query = format!(
+                "select {wide} as w, 10 / ({rows} - value) as x from generate_series(1, {rows})"
+            );
+            let output = place.run(&["sql", &format!("copy ({query}) to '{kept}'")]);
+            let said = text(&output.stderr);
+            assert!(!output.status.success() && said.contains("ivide by zero"), "{said}");
+            assert_eq!(fs::read_to_string(place.path(&kept)).unwrap(), "precious", "{format}");
+            let insert = format!(
+                "create external table t(w text, x bigint) stored as {format} \
+                 location 'folder/'; insert into t {query}"
+            );
+            let output = place.run(&["sql", &insert]);
+            assert!(text(&output.stderr).contains("ivide by zero"), "{}", text(&output.stderr));
+            assert_eq!(names(&place.path("folder")), [""; 0], "{format}");
+        }
+    }
+    assert_eq!(place.names(), ["folder", "kept.csv", "kept.json", "kept.parquet"]);
+    let said = place.fails(&["sql", "copy (select 1) to 'a[1].csv'"], 2);
+    assert!(said.contains("for a pattern"), "{said}");
+    assert_eq!(place.names().len(), 4);
+}
+
+/// A file above 10 MB is read in parts by several threads.
+#[test]
+fn line_breaks_in_quotes_make_no_rows() {
+    let place = Place::new();
+    let mut file = String::from("id,t\n");
+    for id in 0..50_000 {
+        let words = if id < 1_100 { "plain".to_owned() } else { "\n7,q".repeat(60) };
+        file.push_str(&format!("{id},\"{words}\"\n"));
+    }
+    fs::write(place.path("t.csv"), &file).unwrap();
+    assert!(file.len() > 11 << 20);
+    let query = "select count(*) as n, sum(id) as s from t";
+    let made = format!(
+        "create external table t(id bigint, t text) stored as csv location 't.csv' \
+         options ('format.has_header' 'true'); {query}"
+    );
+    for threads in ["1", "2", "3"] {
+        for more in [&["--table", "t=t.csv"][..], &["--stock", "--table", "t=t.csv"], &[]] {
+            let query = if more.is_empty() { &made } else { query };
+            let words = [&["sql", query, "--format", "csv", "--threads", threads], more].concat();
+            let output = place.run(&words);
+            let answer = text(&output.stdout);
+            assert!(answer.starts_with("n,s\n50000,1249975000\n"), "{words:?}: {answer}");
+        }
+    }
+}
+
+#[test]
 fn values_and_names_of_a_file_do_not_steer_the_terminal() {
     let place = Place::new();
     std::fs::write(place.path("t.csv"), "a,b\u{1b}]0;x\u{7}\n1,\u{1b}[31m\n").unwrap();

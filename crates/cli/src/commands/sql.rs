@@ -130,13 +130,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let session = session.with_timeout(args.timeout);
     let tasks = match (args.query, args.file, args.tpch) {
-        (Some(query), ..) => Tasks::of_text(&session, &query)?,
+        (Some(query), ..) => Tasks::of_text(&session, &query, stop)?,
         (_, Some(file), _) => {
             let text = regular_file::read_named_text(&file, FILE_BYTES_MAX);
             let text = text.with_context(|| format!("can't read {}", file.display()))?;
-            Tasks::of_text(&session, &text)?
+            Tasks::of_text(&session, &text, stop)?
         }
-        (.., Some(which)) => Tasks::of_tpch(&session, which)?,
+        (.., Some(which)) => Tasks::of_tpch(&session, which, stop)?,
         _ => unreachable!("clap asks for one of them"),
     };
     destination.check(&tasks)?;
@@ -191,7 +191,7 @@ fn set(
     stop: &'static AtomicBool,
 ) -> anyhow::Result<()> {
     let set = format!("SET \"{}\" = '{}'", name.replace('"', "\"\""), value.replace('\'', "''"));
-    for statement in session.statements(&set).map_err(failed)? {
+    for statement in session.statements(&set, stop).map_err(failed)? {
         let mut answer = session.run(&statement, stop).map_err(failed)?;
         while answer.next_batch().map_err(failed)?.is_some() {}
     }

@@ -43,7 +43,7 @@ impl Query {
         };
         let session = Session::new(&options).map_err(exception)?;
         tables.into_iter().try_for_each(|table| table.register(&session))?;
-        let mut statements = session.statements(text).map_err(exception)?;
+        let mut statements = session.statements(text, stop).map_err(exception)?;
         let last = statements.pop();
         let Some(last) = last else {
             return Err(Error::WrongUse("no statement to run".to_owned()));

@@ -7,7 +7,7 @@
 //! static STOP: AtomicBool = AtomicBool::new(false);
 //! let session = Session::new(&Options::default())?;
 //! session.register("orders", "orders.parquet".as_ref())?;
-//! for statement in session.statements("select count(*) from orders; show tables")? {
+//! for statement in session.statements("select count(*) from orders; show tables", &STOP)? {
 //!     let mut answer = session.run(&statement, &STOP)?;
 //!     while let Some(batch) = answer.next_batch()? {
 //!         println!("{batch:?}");
@@ -21,6 +21,7 @@ mod batches;
 mod error;
 mod files;
 mod nesting;
+mod sink;
 mod tables;
 mod workers;
 
@@ -229,12 +230,24 @@ impl Session {
         self.context.register_table(name, table).map(drop).map_err(SessionError::Query)
     }
 
-    /// The statements of a text, which are separated by semicolons.
+    /// The statements of a text, which are separated by semicolons. Reading it ends once `stop` is
+    /// set or a statement's time is over: a wrong text may take the parser longer than anybody
+    /// waits.
     ///
     /// # Errors
     /// When it is not valid SQL, or nests deeper than any stack.
-    pub fn statements(&self, sql: &str) -> Result<Vec<Statement>, SessionError> {
-        let parsed = nesting::parse(sql).map_err(SessionError::Query)?;
+    pub fn statements(&self, sql: &str, stop: &AtomicBool) -> Result<Vec<Statement>, SessionError> {
+        let deadline = self.timeout.map(Deadline::after);
+        let mut parsing = nesting::parse(sql.to_owned()).map_err(SessionError::Query)?;
+        let end = answer::end(stop, &NEVER, deadline);
+        self.workers.block_on(async {
+            tokio::select! {
+                biased;
+                why = end => Err(why),
+                () = parsing.wait() => Ok(()),
+            }
+        })?;
+        let parsed = parsing.finish().map_err(SessionError::Query)?;
         Ok(parsed.into_iter().map(|statement| Statement(Arc::new(statement))).collect())
     }
 
@@ -271,7 +284,7 @@ impl Session {
             files::check_targets(&plan)?;
             let frame = context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
-            Ok((frame.create_physical_plan().await?, task))
+            Ok((sink::guarded(frame.create_physical_plan().await?)?, task))
         };
         let end = answer::end(stop, &NEVER, deadline);
         let planned = self.workers.run_until(planning, end)?;
@@ -295,6 +308,9 @@ impl std::fmt::Debug for Session {
 
 /// The settings that a session begins with.
 ///
+/// Values of CSV may have line breaks: a file that is cut at any line break, to be read by several
+/// threads, has other rows than it says (apache/datafusion's `newlines_in_values`).
+///
 /// Exchanges write each batch that finds no memory to a file of its own. In larger files two that
 /// run short wait for each other forever: one reads the older file to its end, and what it needs is
 /// in the newer one (apache/datafusion#24883, in DataFusion up to 55.2).
@@ -302,6 +318,7 @@ impl std::fmt::Debug for Session {
 pub fn config() -> SessionConfig {
     SessionConfig::new()
         .with_information_schema(true)
+        .set_bool("datafusion.catalog.newlines_in_values", true)
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
 }
 

@@ -62,7 +62,7 @@ impl Connection {
         self.stop.store(false, Ordering::Relaxed);
         let mut rows = 0;
         let engine = &self.database.engine;
-        for statement in engine.statements(text).map_err(refused)? {
+        for statement in engine.statements(text, self.stop).map_err(refused)? {
             let mut answer = engine.run(&statement, self.stop).map_err(refused)?;
             while let Some(batch) = answer.next_batch().map_err(refused)? {
                 for at in 0..batch.num_rows() {
@@ -97,7 +97,7 @@ impl Session for Connection {
 
     /// Its names are looked up when it is run.
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
-        let read = self.database.engine.statements(text).map_err(refused);
+        let read = self.database.engine.statements(text, self.stop).map_err(refused);
         read.map_err(|error| error_context::on(text, error))?;
         self.texts.push(text.to_owned());
         Ok(StatementId(self.texts.len() as u32 - 1))
@@ -168,7 +168,7 @@ impl connector::Connection for Connection {
         let engine = Arc::clone(&self.database.engine);
         let schema = {
             let text = format!("select * from {}", table.name);
-            let statements = engine.statements(&text).map_err(refused)?;
+            let statements = engine.statements(&text, self.stop).map_err(refused)?;
             let Some(statement) = statements.first() else { unreachable!("one was written") };
             engine.run(statement, self.stop).map_err(refused)?.schema()
         };

@@ -73,7 +73,7 @@ pub(crate) fn print(
     }
     let text = lines.join("\n");
     if rows_are_printed {
-        eprintln!("{text}");
+        output::note(&text);
         return Ok(());
     }
     output::text(&text)

@@ -49,8 +49,12 @@ struct Task {
 
 impl Tasks {
     /// The statements of a SQL text.
-    pub(crate) fn of_text(session: &Session, text: &str) -> anyhow::Result<Self> {
-        let statements = session.statements(text).map_err(failed)?;
+    pub(crate) fn of_text(
+        session: &Session,
+        text: &str,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Self> {
+        let statements = session.statements(text, stop).map_err(failed)?;
         if statements.is_empty() {
             return Err(WrongUse::error("no statement to run"));
         }
@@ -59,7 +63,11 @@ impl Tasks {
     }
 
     /// Queries of the benchmark.
-    pub(crate) fn of_tpch(session: &Session, which: TpchQueries) -> anyhow::Result<Self> {
+    pub(crate) fn of_tpch(
+        session: &Session,
+        which: TpchQueries,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Self> {
         let numbers = match which {
             TpchQueries::One(number) => number..=number,
             TpchQueries::All => 1..=QUERIES,
@@ -67,7 +75,7 @@ impl Tasks {
         let mut statements = Vec::new();
         for number in numbers {
             let text = query(number).expect("checked when it was read");
-            for statement in session.statements(text).map_err(failed)? {
+            for statement in session.statements(text, stop).map_err(failed)? {
                 statements.push(Task { name: Some(format!("q{number}")), statement });
             }
         }

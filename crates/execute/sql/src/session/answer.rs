@@ -207,7 +207,7 @@ mod tests {
                      from generate_series(1, 40000) as s(v)";
         let asked = "select g, count(distinct trace) as n from t group by g";
         let asked = [&[table][..], &[asked; 10]].concat().join(";");
-        for statement in session.statements(&asked).unwrap() {
+        for statement in session.statements(&asked, &STOP).unwrap() {
             let mut answer = session.run(&statement, &STOP).unwrap();
             while answer.next_batch().unwrap().is_some() {}
         }
@@ -220,7 +220,7 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
         let session = Session::new(&Options::default()).unwrap();
         session.register_batches("t", batch.schema(), &[batch]).unwrap();
-        let statement = session.statements("select n from t").unwrap().remove(0);
+        let statement = session.statements("select n from t", &STOP).unwrap().remove(0);
 
         let mut answer = session.run(&statement, &STOP).unwrap();
         assert!(answer.next_batch().unwrap().is_some());

@@ -128,7 +128,7 @@ mod tests {
 
     fn count(session: &Session, sql: &str) -> std::result::Result<i64, String> {
         static NEVER_STOP: AtomicBool = AtomicBool::new(false);
-        let statement = session.statements(sql).unwrap().remove(0);
+        let statement = session.statements(sql, &NEVER_STOP).unwrap().remove(0);
         let mut answer = session.run(&statement, &NEVER_STOP).map_err(|error| error.to_string())?;
         let batch = answer.next_batch().map_err(|error| error.to_string())?.unwrap();
         Ok(batch.column(0).as_primitive::<Int64Type>().value(0))

@@ -11,12 +11,18 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
 /// Settings whose value is a path.
 const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
 
-/// An error if `COPY` would put a file in the place of a link or a device.
+/// An error if `COPY` would put a file in the place of a link or a device, or under another name:
+/// DataFusion takes a name for a pattern, and puts files with names of its own beside it.
 pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|part| {
         let LogicalPlan::Copy(copy) = part else { return Ok(TreeNodeRecursion::Continue) };
         // What is no path of this machine is a store's own matter.
         let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
+        if path.contains(['*', '?', '[']) {
+            return plan_err!(
+                "COPY takes {path} for a pattern: write to a name without *, ? and ["
+            );
+        }
         match Path::new(path).symlink_metadata() {
             Ok(found) if !found.is_file() && !found.is_dir() => {
                 plan_err!("{path} is no regular file, and COPY would replace it by one")

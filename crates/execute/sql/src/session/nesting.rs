@@ -2,6 +2,7 @@
 //! stack that ends.
 
 use std::ops::ControlFlow;
+use std::thread::JoinHandle;
 
 use datafusion::common::plan_err;
 use datafusion::error::Result;
@@ -10,68 +11,78 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, TableFactor, Visit, 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use tokio::sync::oneshot;
 
 use super::STACK_BYTES;
 
 /// Statements that nest deeper are refused. Each level takes at most 30 KiB of stack.
 const LEVELS_MAX: usize = 500;
+/// Brackets that may be open at a place: DataFusion's parser takes expressions of 50 levels, and up
+/// to 35 KiB of stack for a level of a type.
+const OPEN_MAX: usize = 128;
+/// Sets that a `CUBE` makes are two to the power of this at most.
+const CUBE_MAX: usize = 12;
 /// Room that a text's own length may take on the stack while its parsed form is dropped: two bytes
 /// of text are a level at most.
 const STACK_BYTES_A_BYTE: usize = 256;
 
-/// The statements of a text.
-///
-/// # Errors
-/// When it is not valid SQL, or nests deeper than [`LEVELS_MAX`].
-pub(super) fn parse(sql: &str) -> Result<Vec<Statement>> {
-    std::thread::scope(|scope| {
-        let deep = STACK_BYTES.saturating_add(sql.len().saturating_mul(STACK_BYTES_A_BYTE));
-        let thread = std::thread::Builder::new().stack_size(deep);
-        let parsing = thread.spawn_scoped(scope, || {
-            check_words(sql)?;
-            let statements = DFParser::parse_sql(sql)?;
-            statements.iter().try_for_each(check)?;
-            Ok(Vec::from(statements))
-        })?;
-        parsing.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
-    })
+/// A text that is being parsed, on a thread of its own: its stack is as deep as the text needs, and
+/// nobody has to wait for its end.
+pub(super) struct Parsing {
+    thread: JoinHandle<Result<Vec<Statement>>>,
+    done: oneshot::Receiver<()>,
 }
 
-/// Types that are written as functions are, of which no visitor sees the parts.
-const TYPES: [&str; 9] = [
-    "array",
-    "fixedstring",
-    "lowcardinality",
-    "map",
-    "nested",
-    "nullable",
-    "struct",
-    "tuple",
-    "union",
-];
+/// Begins to parse a text.
+///
+/// # Errors
+/// When the system gives no thread.
+pub(super) fn parse(sql: String) -> Result<Parsing> {
+    let deep = STACK_BYTES.saturating_add(sql.len().saturating_mul(STACK_BYTES_A_BYTE));
+    let (done, waits) = oneshot::channel();
+    let thread = std::thread::Builder::new().stack_size(deep).spawn(move || {
+        // Dropped at the end, also by a panic.
+        let _done: oneshot::Sender<()> = done;
+        check_words(&sql)?;
+        let statements = DFParser::parse_sql(&sql)?;
+        statements.iter().try_for_each(check)?;
+        Ok(Vec::from(statements))
+    })?;
+    Ok(Parsing { thread, done: waits })
+}
 
-/// Words and signs that nest what no visitor sees: types, intervals, explanations, turned tables.
-/// Hundreds of one in a statement are refused unparsed, since the parser recurses over some.
+impl Parsing {
+    /// Waits for its end.
+    pub(super) async fn wait(&mut self) {
+        // An error says that the thread ended.
+        let _ = (&mut self.done).await;
+    }
+
+    /// The statements, when it has ended.
+    ///
+    /// # Errors
+    /// When the text is not valid SQL, or nests deeper than [`LEVELS_MAX`].
+    pub(super) fn finish(self) -> Result<Vec<Statement>> {
+        self.thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+    }
+}
+
+/// Words and signs that nest what no visitor sees: types, intervals, explanations, turned tables,
+/// patterns. Hundreds of one in a statement, or [`OPEN_MAX`] brackets that are open at a place, are
+/// refused unparsed, since the parser recurses over some.
 fn check_words(sql: &str) -> Result<()> {
     // What can't be read is the parser's to refuse.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Ok(()) };
     let tokens = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
     // A type in a text is parsed by recursion too.
     let of_texts = sql.to_ascii_lowercase().contains("arrow_");
-    let (mut nesting, mut before) = (0, &Token::EOF);
-    // Parentheses that are open, and whether a type began there.
-    let (mut open, mut types) = (Vec::new(), 0);
+    let (mut nesting, mut open, mut before) = (0, 0_usize, &Token::EOF);
     // Brackets that are open, and as which of some in a row: `int[][]` is an array of arrays.
     let (mut brackets, mut row) = (Vec::new(), 0);
     for token in tokens {
         match token {
-            Token::LParen => {
-                let begins = matches!(before, Token::Word(word)
-                    if TYPES.contains(&word.value.to_ascii_lowercase().as_str()));
-                types += usize::from(begins);
-                open.push(begins);
-            }
-            Token::RParen => types -= usize::from(open.pop().unwrap_or(false)),
+            Token::LParen | Token::LBrace => open += 1,
+            Token::RParen | Token::RBrace => open = open.saturating_sub(1),
             Token::LBracket => {
                 row = if *before == Token::RBracket { row + 1 } else { 1 };
                 brackets.push(row);
@@ -79,9 +90,14 @@ fn check_words(sql: &str) -> Result<()> {
             Token::RBracket => row = brackets.pop().unwrap_or(0),
             _ => {}
         }
+        if open + brackets.len() > OPEN_MAX {
+            return plan_err!(
+                "a statement nests deeper than {OPEN_MAX} open brackets: write parts of it to tables"
+            );
+        }
         let nests = match token {
             Token::SemiColon => {
-                nesting = 0;
+                (nesting, open) = (0, 0);
                 0
             }
             Token::Word(word) => usize::from(matches!(
@@ -102,7 +118,7 @@ fn check_words(sql: &str) -> Result<()> {
             _ => 0,
         };
         nesting += nests;
-        if nesting.max(types).max(row) > LEVELS_MAX {
+        if nesting.max(row) > LEVELS_MAX {
             return too_deep();
         }
         before = token;
@@ -118,7 +134,7 @@ fn too_deep<T>() -> Result<T> {
 }
 
 fn check(statement: &Statement) -> Result<()> {
-    let mut levels = Levels { open: 0 };
+    let mut levels = Levels { open: 0, cubed: 0 };
     let visited = match statement {
         Statement::Statement(statement) => statement.visit(&mut levels),
         Statement::Explain(explain) => return check(&explain.statement),
@@ -130,6 +146,9 @@ fn check(statement: &Statement) -> Result<()> {
     };
     match visited {
         ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) if levels.cubed > CUBE_MAX => {
+            plan_err!("more than {CUBE_MAX} expressions in CUBE make too many sets: name the sets")
+        }
         ControlFlow::Break(()) => too_deep(),
     }
 }
@@ -137,6 +156,8 @@ fn check(statement: &Statement) -> Result<()> {
 /// Levels that are open at a place in a statement.
 struct Levels {
     open: usize,
+    /// Expressions in `CUBE`, of all of the statement.
+    cubed: usize,
 }
 
 impl Levels {
@@ -153,6 +174,12 @@ impl Visitor for Levels {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Cube(sets) = expr {
+            self.cubed += sets.len();
+            if self.cubed > CUBE_MAX {
+                return ControlFlow::Break(());
+            }
+        }
         self.enter(1 + accesses(expr))
     }
 
@@ -231,7 +258,7 @@ mod tests {
 
     fn rows(session: &Session, sql: &str) -> Result<usize, SessionError> {
         let mut rows = 0;
-        for statement in session.statements(sql)? {
+        for statement in session.statements(sql, &NEVER)? {
             let mut answer = session.run(&statement, &NEVER)?;
             while let Some(batch) = answer.next_batch()? {
                 rows += batch.num_rows();
@@ -301,6 +328,16 @@ mod tests {
                 format!("select cast(null as int{})", "[]".repeat(5_000)),
                 format!("select cast(null as {})", nested("Nullable(", "int", ")")),
                 format!("select cast(null as {})", nested("Tuple(a ", "int", ")")),
+                format!("select cast(null as {})", nested("table(a ", "int", ")")),
+                format!("create user u with tag {}", nested("(a=", "1", ")")),
+                format!(
+                    "select * from t match_recognize(pattern ({}) define a as true)",
+                    nested("(", "a", ")")
+                ),
+                format!(
+                    "select * from json_table('', '$' columns({}))",
+                    nested("nested path '$' columns(", "a int path '$'", ")")
+                ),
                 format!("select cast(null as int{})", "[1]".repeat(5_000)),
                 format!("select arrow_cast(null, '{}')", nested("List(", "Int32", ")")),
                 format!("select arrow_try_cast(null, $${}$$)", nested("List(", "Int32", ")")),
@@ -312,6 +349,28 @@ mod tests {
             }
         });
         tried.unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn a_wrong_text_is_given_up_in_time() {
+        let session = session().with_timeout(Some(std::time::Duration::from_millis(300)));
+        // Each level triples the time: this takes seconds, and a few more would take hours.
+        let text = format!("select {}1 1{}", "position(".repeat(12), ")".repeat(12));
+        assert!(matches!(rows(&session, &text), Err(SessionError::TooLong { .. })));
+        let stopped = session.statements("select 1", &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(SessionError::Stopped)));
+    }
+
+    #[test]
+    fn cubes_have_bounds() {
+        let session = session();
+        let cube = |columns: usize| {
+            let names: Vec<_> = (0..columns).map(|n| format!("a + {n}")).collect();
+            format!("select count(*) from t group by cube({})", names.join(", "))
+        };
+        assert_eq!(rows(&session, &cube(3)).unwrap(), 8);
+        let says = rows(&session, &cube(40)).unwrap_err().to_string();
+        assert!(says.contains("make too many sets"), "{says}");
     }
 
     fn unions(count: usize) -> String {

@@ -57,7 +57,7 @@ async fn of_kind(
     let table = TableReference::bare(name);
     match kind {
         "csv" => {
-            let options = CsvReadOptions::new().file_extension(ending);
+            let options = CsvReadOptions::new().file_extension(ending).newlines_in_values(true);
             context.register_csv(table, url, options).await
         }
         "json" | "ndjson" | "jsonl" => {
