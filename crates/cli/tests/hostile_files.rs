@@ -14,6 +14,8 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, Strin
 use arrow_ipc::CompressionType;
 use hostile::{arrow_file, arrow_stream, csv, ends_well, join, place, table};
 use parquet::arrow::ArrowWriter;
+#[cfg(feature = "sql")]
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::WriterProperties;
 use process::{read, text, write};
 
@@ -240,6 +242,56 @@ fn a_schema_of_thousands_of_levels_is_refused() {
         &[&row_groups[..], &[0xff, 0xff, 0xff, 0xff, 7, 0]].concat(),
     );
     ends_well(&place, &join("long.parquet", &[]), "a list without elements");
+}
+
+#[test]
+#[cfg(feature = "sql")]
+fn a_page_index_that_lies_is_refused_by_sql() {
+    let place = place();
+    let path = place.path("left.parquet");
+    write(&path, &table(500), 500);
+    let whole = fs::read(&path).unwrap();
+    let reader = ParquetMetaDataReader::new();
+    let metadata = reader.parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let column = metadata.row_group(0).column(0);
+    let query = ["sql", "select count(*) from t where id > 5", "--table", "t=left.parquet"];
+    place.json(&query);
+    let long = [0xff_u8, 0xff, 0xff, 0xff, 7];
+    // A list of 2^31 - 1 pages; an unknown field of lists of as many truth values.
+    let pages = [&[0x19, 0xfc][..], &long].concat();
+    let truths = [&[0x89, 0x49][..], &[&[0xf1][..], &long].concat().repeat(4)].concat();
+    for (at, lie) in [(column.offset_index_offset(), pages), (column.column_index_offset(), truths)]
+    {
+        let at = at.unwrap() as usize;
+        let mut lying = whole.clone();
+        lying[at..at + lie.len()].copy_from_slice(&lie);
+        // No decoder looks at how a file begins.
+        for begins in [b"PAR1", b"none"] {
+            lying[..4].copy_from_slice(begins);
+            fs::write(&path, &lying).unwrap();
+            for arm in [&[][..], &["--stock"]] {
+                let said = place.fails(&[&query[..], arm].concat(), 1);
+                assert!(said.contains("its metadata is cut short, or no metadata"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "sql")]
+fn data_that_looks_like_a_footer_is_read_by_sql() {
+    let place = place();
+    // Plain values at the end of a column, as the length and the magic of an empty footer are.
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["\0\0\0\0PAR1"]));
+    let batch = RecordBatch::try_from_iter([("a", text.clone()), ("b", text)]).unwrap();
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
+    let file = File::create(place.path("data.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    for query in ["select a from t", "select b from t", "select * from t"] {
+        place.json(&["sql", query, "--table", "t=data.parquet"]);
+    }
 }
 
 /// A footer without rows: a group of columns with a name of `name_bytes`.

@@ -1,5 +1,6 @@
 //! The metadata of Parquet files, looked through before a decoder believes it: what its lists say
-//! they hold is there, and its schema is no deeper than a recursion may go.
+//! they hold is there, and its schema is no deeper than a recursion may go. Of a file, the page
+//! indexes that its footer points to are looked through as well.
 //!
 //! ```
 //! use workahead_footer::{FooterError, check};
@@ -11,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod groups;
 mod schema;
 pub mod thrift;
 
@@ -18,6 +20,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use groups::{PageIndex, Visit};
 use schema::{ELEMENT_BYTES, Schema};
 use thrift::{Malformed, Reader, kind};
 
@@ -25,13 +28,16 @@ use thrift::{Malformed, Reader, kind};
 const NESTING_MAX: usize = 128;
 /// Most columns of a file: each takes memory of its own before the first row is read.
 pub const COLUMNS_MAX: usize = 1 << 16;
+/// Most bytes of a footer, or of one page index: as many are read to look through it. The bytes
+/// of a text, taken for such a length, are more, so that no table of text is taken for Parquet.
+const METADATA_BYTES_MAX: u64 = 128 << 20;
 /// A column of a row group decoded.
 const CHUNK_BYTES: usize = 512;
 
 /// What a file ends with, after the length of its footer.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// The length of the footer and the magic.
-const TAIL_BYTES: usize = 8;
+const TAIL_BYTES: u64 = 8;
 
 /// Why a decoder should not be given a footer.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +52,14 @@ pub enum FooterError {
     /// A list holds less than it says, or a field is of another kind.
     #[error("its metadata is cut short, or no metadata")]
     Malformed,
+    /// It would be read at once.
+    #[error(
+        "it has {0} bytes of Parquet's metadata at once, and {METADATA_BYTES_MAX} are the most"
+    )]
+    Long(u64),
+    /// A decoder would make room for it, and for what is between the indexes of two columns.
+    #[error("its page index is not in the file, longer than it, or scattered over it")]
+    Place,
     /// It can't be read.
     #[error(transparent)]
     Read(#[from] io::Error),
@@ -70,11 +84,20 @@ const FILE: [u8; 9] = [
     kind::BINARY,
 ];
 
+/// `KeyValue` and `ColumnOrder`.
+const KEY_VALUE: [u8; 2] = [kind::BINARY; 2];
+const COLUMN_ORDER: [u8; 2] = [kind::STRUCT; 2];
+
 /// About how many bytes a footer takes once it is decoded.
 ///
 /// # Errors
 /// When a decoder would recurse too deep, or make room for what is not there.
 pub fn check(footer: &[u8]) -> Result<usize, FooterError> {
+    walk(footer, &mut |_| Ok(()))
+}
+
+/// The same, with a look at where the page indexes are.
+fn walk(footer: &[u8], visit: &mut Visit<'_>) -> Result<usize, FooterError> {
     let (mut schema, mut groups, mut pairs) = (None, 0, 0);
     let mut reader = Reader::new(footer);
     let walked = reader.fields(&FILE, |reader, field| {
@@ -82,11 +105,18 @@ pub fn check(footer: &[u8]) -> Result<usize, FooterError> {
             // A decoder goes by the first.
             2 if schema.is_some() => return Err(Malformed::Wrong),
             2 => schema = Some(Schema::read(reader)?),
-            4 => groups += reader.clone().list()?.1,
-            5 => pairs += reader.clone().list()?.1,
+            4 => {
+                groups += reader.clone().list()?.1;
+                groups::row_groups(reader, visit)?;
+            }
+            5 => {
+                pairs += reader.clone().list()?.1;
+                reader.structs(|reader| reader.known(&KEY_VALUE))?;
+            }
+            7 => reader.structs(|reader| reader.known(&COLUMN_ORDER))?,
             _ => {}
         }
-        Ok(field == 2)
+        Ok(matches!(field, 2 | 4 | 5 | 7))
     });
     let Schema { levels, columns, bytes } = schema.unwrap_or_default();
     if levels > NESTING_MAX {
@@ -102,36 +132,79 @@ pub fn check(footer: &[u8]) -> Result<usize, FooterError> {
     Ok([chunks, pairs, numbers].into_iter().fold(bytes, usize::saturating_add))
 }
 
-/// The same of the footer in a file's last bytes. Whether it was all there: of what does not end as
-/// Parquet's files do, or is encrypted, nothing is missing, and a decoder refuses it.
+/// The footer of a file, and the page indexes that it points to. Of what does not end as Parquet's
+/// files do, or is encrypted, nothing is looked at, and a decoder refuses it. Decoders don't look
+/// at a file's beginning.
 ///
 /// # Errors
-/// As [`check`].
-pub fn check_end(end: &[u8]) -> Result<bool, FooterError> {
-    let Some(before) = end.strip_suffix(MAGIC) else { return Ok(true) };
-    let Some((before, length)) = before.split_last_chunk() else { return Ok(true) };
-    let start = before.len().checked_sub(u32::from_le_bytes(*length) as usize);
-    let Some(start) = start else { return Ok(false) };
-    check(&before[start..]).map(|_| true)
-}
-
-/// The same of a file.
-///
-/// # Errors
-/// As [`check`], or when it can't be read.
+/// As [`check`], or when it can't be read, or not at once.
 pub fn check_file(file: &File) -> Result<(), FooterError> {
     let size = file.metadata()?.len();
-    let Some(tail) = size.checked_sub(TAIL_BYTES as u64) else { return Ok(()) };
-    let mut bytes = [0; TAIL_BYTES];
-    file.read_exact_at(&mut bytes, tail)?;
-    if check_end(&bytes)? {
+    let Some(tail) = size.checked_sub(TAIL_BYTES) else { return Ok(()) };
+    let mut bytes = Vec::new();
+    read(file, tail, TAIL_BYTES, &mut bytes)?;
+    let Some(length) = bytes.strip_suffix(MAGIC).and_then(<[u8]>::first_chunk) else {
         return Ok(());
+    };
+    let length = u32::from_le_bytes(*length).into();
+    // A decoder refuses one that is longer than the file.
+    let Some(start) = tail.checked_sub(length) else { return Ok(()) };
+    read(file, start, length, &mut bytes)?;
+    let mut indexes = PageIndexes { file, size, bytes: Vec::new(), span: (size, 0), sum: 0 };
+    let mut refusal = None;
+    let walked = walk(&bytes, &mut |index| {
+        indexes.check(&index).map_err(|why| {
+            refusal = Some(why);
+            Malformed::Wrong
+        })
+    });
+    refusal.map_or(walked.map(drop), Err)?;
+    // Decoders read them as one piece, with what is between them.
+    let (first, last) = indexes.span;
+    let gaps = last.saturating_sub(first).saturating_sub(indexes.sum);
+    if gaps <= METADATA_BYTES_MAX { Ok(()) } else { Err(FooterError::Place) }
+}
+
+/// The page indexes of a file.
+struct PageIndexes<'a> {
+    file: &'a File,
+    size: u64,
+    /// Of the last one.
+    bytes: Vec<u8>,
+    /// From the beginning of the first to the end of the last.
+    span: (u64, u64),
+    /// Their lengths.
+    sum: u64,
+}
+
+impl PageIndexes<'_> {
+    fn check(&mut self, index: &PageIndex) -> Result<(), FooterError> {
+        let &PageIndex { start, length, check } = index;
+        let end = start.saturating_add(length);
+        self.span = (start.min(self.span.0), end.max(self.span.1));
+        // Columns may name the same one, which is decoded for each.
+        self.sum = self.sum.saturating_add(length);
+        if end > self.size || self.sum > self.size {
+            return Err(FooterError::Place);
+        }
+        // An empty one is no struct, which decoders find out for themselves.
+        if length > 0 {
+            read(self.file, start, length, &mut self.bytes)?;
+            check(&mut Reader::new(&self.bytes))?;
+        }
+        Ok(())
     }
-    let [length @ .., _, _, _, _] = bytes;
-    let Some(start) = tail.checked_sub(u32::from_le_bytes(length).into()) else { return Ok(()) };
-    let mut end = vec![0; (size - start) as usize];
-    file.read_exact_at(&mut end, start)?;
-    check_end(&end).map(drop)
+}
+
+/// Reads a piece of a file that may be as long as the file says.
+fn read(file: &File, start: u64, length: u64, bytes: &mut Vec<u8>) -> Result<(), FooterError> {
+    if length > METADATA_BYTES_MAX {
+        return Err(FooterError::Long(length));
+    }
+    bytes.clear();
+    bytes.try_reserve_exact(length as usize).map_err(io::Error::from)?;
+    bytes.resize(length as usize, 0);
+    Ok(file.read_exact_at(bytes, start)?)
 }
 
 #[cfg(test)]
@@ -182,27 +255,140 @@ mod tests {
         }
     }
 
+    /// A file of these bytes and this footer.
+    fn whole(bytes: &[u8], footer: &[u8]) -> Vec<u8> {
+        let length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", bytes, footer, &length, b"PAR1"].concat()
+    }
+
+    fn file(bytes: &[u8]) -> Result<(), FooterError> {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        check_file(&file)
+    }
+
     #[test]
     fn a_file_is_checked_by_its_end() {
-        let whole = |footer: &[u8]| {
-            let length = (footer.len() as u32).to_le_bytes();
-            [b"PAR1", footer, &length, b"PAR1"].concat()
-        };
-        let (right, wrong) = (whole(&footer(&[2, 0, 0])), whole(&footer(&[1; 8000])));
-        assert!(check_end(&right).unwrap() && check_end(&right[..right.len() - 1]).unwrap());
-        assert!(!check_end(&right[right.len() - 8..]).unwrap());
-        assert!(matches!(check_end(&wrong), Err(FooterError::Nesting(8000))));
-        let file = |bytes: &[u8]| {
-            let file = tempfile::tempfile().unwrap();
-            file.write_all_at(bytes, 0).unwrap();
-            check_file(&file)
-        };
-        file(&right).unwrap();
+        file(&whole(b"", &footer(&[2, 0, 0]))).unwrap();
+        let mut wrong = whole(b"", &footer(&[1; 8000]));
         assert!(matches!(file(&wrong), Err(FooterError::Nesting(8000))));
-        // A footer longer than the file, an empty file, and another one.
-        for other in [b"\xff\xff\xff\xffPAR1".as_slice(), b"", b"PAR1", b"a,b\n1,2\n"] {
+        // Decoders don't look at its beginning.
+        wrong[0] = b'p';
+        assert!(matches!(file(&wrong), Err(FooterError::Nesting(8000))));
+        // A footer longer than the file, an empty file, and others.
+        for other in
+            [b"\xff\xff\xff\xffPAR1".as_slice(), b"", b"PAR1", b"a,b\n1,2\n", b"a\nbc,PAR1"]
+        {
             file(other).unwrap();
         }
+    }
+
+    #[test]
+    fn a_footer_is_read_within_a_bound() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(METADATA_BYTES_MAX + 9).unwrap();
+        let end = |length: u64| {
+            let end = [(length as u32).to_le_bytes(), *MAGIC].concat();
+            file.write_all_at(&end, METADATA_BYTES_MAX + 1).unwrap();
+            check_file(&file).unwrap_err().to_string()
+        };
+        let says = end(METADATA_BYTES_MAX + 1);
+        assert!(says.contains("134217729 bytes of Parquet's metadata at once, and"), "{says}");
+        // Of text, four of the smallest bytes.
+        assert!(u64::from(u32::from_le_bytes(*b"\t\t\t\t")) > METADATA_BYTES_MAX);
+    }
+
+    /// Signed numbers as varints.
+    fn numbers<const N: usize>(numbers: [i64; N]) -> [Vec<u8>; N] {
+        numbers.map(|number| {
+            let (mut bytes, mut zigzag) = (Vec::new(), (number << 1) ^ (number >> 63));
+            while !(0..128).contains(&zigzag) {
+                bytes.push(zigzag as u8 | 128);
+                zigzag = ((zigzag as u64) >> 7) as i64;
+            }
+            [bytes, vec![zigzag as u8]].concat()
+        })
+    }
+
+    /// A footer with a row group of one column, of which these are fields.
+    fn of_column(fields: &[u8]) -> Vec<u8> {
+        let schema = footer(&[1, 0]);
+        let group = [&[0x29, 0x1c, 0x19, 0x1c], fields, &[0, 0, 0]].concat();
+        [&schema[..schema.len() - 1], &group].concat()
+    }
+
+    /// A file with the page indexes of a column at these places.
+    fn indexed(bytes: &[u8], [offsets, columns]: [(i64, usize); 2]) -> Result<(), FooterError> {
+        let places = [offsets.0, offsets.1 as i64, columns.0, columns.1 as i64];
+        let [a, b, c, d] = numbers(places);
+        let fields = [&[0x46], &a[..], &[0x15], &b, &[0x16], &c, &[0x15], &d].concat();
+        file(&whole(bytes, &of_column(&fields)))
+    }
+
+    #[test]
+    fn page_indexes_hold_what_they_say() {
+        // A page at 4 of 80 bytes and row 0, and a number; two pages of nulls or not, their least
+        // and greatest values, an order, and numbers.
+        let offsets: &[u8] = &[0x19, 0x1c, 0x16, 8, 0x15, 0xa0, 1, 0x16, 0, 0, 0x19, 0x16, 2, 0];
+        let columns: &[u8] = &[
+            0x19, 0x21, 1, 2, 0x19, 0x28, 0, 1, 7, 0x19, 0x28, 0, 1, 9, 0x15, 2, 0x19, 0x26, 2, 0,
+            0,
+        ];
+        let both = |offsets: &[u8], columns: &[u8]| {
+            let [a, b] = [offsets, columns].map(<[u8]>::len);
+            indexed(&[offsets, columns].concat(), [(4, a), (4 + a as i64, b)])
+        };
+        both(offsets, columns).unwrap();
+        let long = [0xff, 0xff, 0xff, 0xff, 0x07];
+        let wrong_offsets = [
+            // Of 2^31 - 1 pages none is there.
+            [&[0x19, 0xfc][..], &long, &[0; 9]].concat(),
+            // A place that is a text, which a decoder would read into.
+            vec![0x19, 0x1c, 0x18, 8, 0x15, 2, 0x16, 0, 0, 0x89, 0x11, 0x11, 0, 0],
+            offsets[..offsets.len() - 1].to_vec(),
+        ];
+        for wrong in wrong_offsets {
+            assert!(matches!(both(&wrong, columns), Err(FooterError::Malformed)), "{wrong:?}");
+        }
+        let wrong_columns = [
+            // A list of lists of truth values that take no byte.
+            [&[0x89, 0x49][..], &[[0xf1].as_slice(), &long].concat().repeat(4), &[0; 9]].concat(),
+            [&[0x19, 0xf1][..], &long, &[1; 9], &[0]].concat(),
+            // Pages that are numbers.
+            [&[0x19, 0x25], &columns[2..]].concat(),
+        ];
+        for wrong in wrong_columns {
+            assert!(matches!(both(offsets, &wrong), Err(FooterError::Malformed)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn page_indexes_are_in_the_file() {
+        let none = (-1, 0);
+        let empty = (4, 1);
+        indexed(&[0; 40], [empty, (43, 1)]).unwrap();
+        // None at all, and one of no bytes.
+        indexed(&[0; 40], [none, none]).unwrap();
+        indexed(&[0; 40], [none, (4, 0)]).unwrap();
+        let long = METADATA_BYTES_MAX as usize;
+        for place in [(1 << 40, 1), (1 << 40, 0), (i64::MAX, i32::MAX as usize), (4, long)] {
+            for places in [[place, empty], [empty, place]] {
+                let found = indexed(&[0; 40], places);
+                assert!(matches!(found, Err(FooterError::Place)), "{places:?} {found:?}");
+            }
+        }
+        // Together, more than the file has.
+        assert!(matches!(indexed(&[0; 400], [(4, 400), (4, 400)]), Err(FooterError::Place)));
+    }
+
+    #[test]
+    fn a_column_has_its_kinds() {
+        // Metadata of 8 bytes and a byte of statistics; the bytes as a text would hide what is in
+        // it, and so would a flag that is a text.
+        let column = |bytes: &[u8]| check(&of_column(&[&[0x3c], bytes, &[0]].concat()));
+        column(&[0x76, 16, 0x5c, 0x18, 1, 0, 0x61, 0, 0]).unwrap();
+        assert!(column(&[0x78, 1, 0x5c, 0x18, 1, 0, 0x61, 0, 0]).is_err());
+        assert!(column(&[0x76, 16, 0x5c, 0x18, 1, 0, 0x68, 0, 0, 0]).is_err());
     }
 
     #[test]
@@ -219,7 +405,7 @@ mod tests {
     fn numbers_in_lists_are_counted_as_they_are_decoded() {
         // A row group with a field of its own: a list of zeros, a byte each.
         let bytes = |zeros: u8| {
-            let group = [&[0x19 + 0x60, 0xf6, zeros][..], &vec![0; zeros.into()], &[0]].concat();
+            let group = [&[0x19 + 0x70, 0xf6, zeros][..], &vec![0; zeros.into()], &[0]].concat();
             let head = &footer(&[1, 0])[..footer(&[1, 0]).len() - 1];
             check(&[head, &[0x29, 0x1c], &group, &[0]].concat()).unwrap()
         };

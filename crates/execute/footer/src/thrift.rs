@@ -107,6 +107,24 @@ impl<'a> Reader<'a> {
         Ok((byte & 15, elements))
     }
 
+    /// Passes over a struct of fields that hold no structs.
+    pub(crate) fn known(&mut self, kinds: &[u8]) -> Result<(), Malformed> {
+        self.fields(kinds, |_, _| Ok(false))
+    }
+
+    /// Reads a list of structs, each by `read`.
+    pub(crate) fn structs(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let (kind, elements) = self.list()?;
+        // Some writers give empty lists no kind.
+        if elements > 0 && kind != kind::STRUCT {
+            return Err(Malformed::Wrong);
+        }
+        (0..elements).try_for_each(|_| read(self))
+    }
+
     /// A signed number.
     pub fn number(&mut self) -> Result<i64, Malformed> {
         let zigzag = self.varint()?;
@@ -201,7 +219,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn pass(&mut self, bytes: usize) -> Result<(), Malformed> {
+    pub(crate) fn pass(&mut self, bytes: usize) -> Result<(), Malformed> {
         self.has(bytes)?;
         self.at += bytes;
         Ok(())

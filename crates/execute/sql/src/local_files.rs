@@ -1,8 +1,9 @@
-//! Local files: the footers of Parquet's are looked through before they are decoded, and bytes that
+//! Local files: the metadata of Parquet's is looked through before it is decoded, and bytes that
 //! are in the page cache are read by the thread that decodes them.
 //!
-//! DataFusion recurses through the schema of a footer, which may be deeper than any stack: a file
-//! of a few hundred kilobytes ends the process. Whatever reads the end of a file passes here.
+//! DataFusion recurses through the schema of a footer, which may be deeper than any stack, and
+//! makes room for the pages that an index says there are: a file of a kilobyte ends the process.
+//! Whatever reads the end of a file passes here, before it knows where an index is.
 //!
 //! `object_store` reads files on threads of its own, which Tokio has for calls that wait: it fills
 //! a buffer with zeros there, copies the file over them, and wakes the thread that asked. From the
@@ -85,7 +86,7 @@ fn failed(path: &std::path::Path, why: &dyn fmt::Display) -> object_store::Error
     object_store::Error::Generic { store: "LocalFileSystem", source }
 }
 
-/// Refuses a file whose footer a decoder should not be given.
+/// Refuses a file whose metadata a decoder should not be given.
 async fn check_file(file: std::io::Result<File>, path: &std::path::Path) -> Result<()> {
     let file = file.map_err(|why| failed(path, &why))?;
     // It may wait for a device.
@@ -134,12 +135,11 @@ impl ObjectStore for LocalFiles {
             Some(read) => read,
             None => self.files.get_ranges(location, ranges).await?,
         };
+        // What looks like a footer within the file is data.
         let path = self.files.path_to_filesystem(location)?;
-        for bytes in &read {
-            let is_whole = workahead_footer::check_end(bytes).map_err(|why| failed(&path, &why))?;
-            if !is_whole {
-                check_file(File::open(&path), &path).await?;
-            }
+        let size = path.metadata().map_err(|why| failed(&path, &why))?.len();
+        if ranges.iter().any(|range| range.end >= size) {
+            check_file(File::open(&path), &path).await?;
         }
         Ok(read)
     }
@@ -241,6 +241,23 @@ mod tests {
         let gone = Path::from_absolute_path(file.path().with_extension("gone")).unwrap();
         let ours = files.get_ranges(&gone, &ranges).await.unwrap_err().to_string();
         assert_eq!(ours, files.files.get_ranges(&gone, &ranges).await.unwrap_err().to_string());
+    }
+
+    #[tokio::test]
+    async fn what_looks_like_a_footer_is_data_within_a_file() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        // A footer of no bytes.
+        file.write_all(b"PAR1\0\0\0\0PAR1\0").unwrap();
+        let location = Path::from_absolute_path(file.path()).unwrap();
+        for cached in [Cached::Here, Cached::Elsewhere] {
+            file.as_file().set_len(13).unwrap();
+            let files = LocalFiles { files: LocalFileSystem::new(), cached };
+            let found = files.get_ranges(&location, &[0..12, 4..12]).await.unwrap();
+            assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);
+            file.as_file().set_len(12).unwrap();
+            let said = files.get_ranges(&location, &[4..12]).await.unwrap_err().to_string();
+            assert!(said.contains("its metadata is cut short"), "{said}");
+        }
     }
 
     #[test]

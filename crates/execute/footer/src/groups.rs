@@ -1,0 +1,150 @@
+//! The row groups in a footer, and the page indexes that their columns point to.
+//!
+//! A decoder reads a field as what its number means. One of another kind would lead it to bytes
+//! that were passed over here as a text, so that all it reads has its kinds in these tables.
+
+use crate::thrift::{Malformed, Reader, kind};
+
+/// `RowGroup`, and what is in it.
+const ROW_GROUP: [u8; 7] =
+    [kind::LIST, kind::I64, kind::I64, kind::LIST, kind::I64, kind::I64, kind::I16];
+const SORTING_COLUMN: [u8; 3] = [kind::I32, kind::TRUE, kind::TRUE];
+const COLUMN_CHUNK: [u8; 9] = [
+    kind::BINARY,
+    kind::I64,
+    kind::STRUCT,
+    kind::I64,
+    kind::I32,
+    kind::I64,
+    kind::I32,
+    kind::STRUCT,
+    kind::BINARY,
+];
+/// `ColumnMetaData`, and what is in it.
+const COLUMN: [u8; 17] = [
+    kind::I32,
+    kind::LIST,
+    kind::LIST,
+    kind::I32,
+    kind::I64,
+    kind::I64,
+    kind::I64,
+    kind::LIST,
+    kind::I64,
+    kind::I64,
+    kind::I64,
+    kind::STRUCT,
+    kind::LIST,
+    kind::I64,
+    kind::I32,
+    kind::STRUCT,
+    kind::STRUCT,
+];
+const STATISTICS: [u8; 8] = [
+    kind::BINARY,
+    kind::BINARY,
+    kind::I64,
+    kind::I64,
+    kind::BINARY,
+    kind::BINARY,
+    kind::TRUE,
+    kind::TRUE,
+];
+const PAGE_ENCODING_STATS: [u8; 3] = [kind::I32; 3];
+const SIZE_STATISTICS: [u8; 3] = [kind::I64, kind::LIST, kind::LIST];
+const GEOSPATIAL_STATISTICS: [u8; 2] = [kind::STRUCT, kind::LIST];
+const BOUNDING_BOX: [u8; 8] = [kind::DOUBLE; 8];
+const OFFSET_INDEX: [u8; 2] = [kind::LIST; 2];
+const PAGE_LOCATION: [u8; 3] = [kind::I64, kind::I32, kind::I64];
+const COLUMN_INDEX: [u8; 7] =
+    [kind::LIST, kind::LIST, kind::LIST, kind::I32, kind::LIST, kind::LIST, kind::LIST];
+
+/// Where a page index of a column is, and what looks through it.
+pub(crate) struct PageIndex {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) check: fn(&mut Reader<'_>) -> Result<(), Malformed>,
+}
+
+/// What is given each page index.
+pub(crate) type Visit<'a> = dyn FnMut(PageIndex) -> Result<(), Malformed> + 'a;
+
+/// Passes over a list of `RowGroup`.
+pub(crate) fn row_groups(reader: &mut Reader<'_>, visit: &mut Visit<'_>) -> Result<(), Malformed> {
+    reader.structs(|reader| {
+        reader.fields(&ROW_GROUP, |reader, field| {
+            match field {
+                1 => reader.structs(|reader| column_chunk(reader, visit))?,
+                4 => reader.structs(|reader| reader.known(&SORTING_COLUMN))?,
+                _ => {}
+            }
+            Ok(matches!(field, 1 | 4))
+        })
+    })
+}
+
+fn column_chunk(reader: &mut Reader<'_>, visit: &mut Visit<'_>) -> Result<(), Malformed> {
+    // As none are there.
+    let (mut offsets, mut columns) = ((-1, -1), (-1, -1));
+    reader.fields(&COLUMN_CHUNK, |reader, field| {
+        match field {
+            3 => column(reader)?,
+            4 => offsets.0 = reader.number()?,
+            5 => offsets.1 = reader.int()?,
+            6 => columns.0 = reader.number()?,
+            7 => columns.1 = reader.int()?,
+            _ => {}
+        }
+        Ok(matches!(field, 3..=7))
+    })?;
+    let checks: [fn(&mut Reader<'_>) -> _; 2] = [offset_index, column_index];
+    for ((start, length), check) in [offsets, columns].into_iter().zip(checks) {
+        // Decoders do without those that are below zero.
+        if let (Ok(start), Ok(length)) = (start.try_into(), length.try_into()) {
+            visit(PageIndex { start, length, check })?;
+        }
+    }
+    Ok(())
+}
+
+fn column(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    reader.fields(&COLUMN, |reader, field| {
+        match field {
+            12 => reader.known(&STATISTICS)?,
+            13 => reader.structs(|reader| reader.known(&PAGE_ENCODING_STATS))?,
+            16 => reader.known(&SIZE_STATISTICS)?,
+            17 => reader.fields(&GEOSPATIAL_STATISTICS, |reader, field| {
+                if field == 1 {
+                    reader.known(&BOUNDING_BOX)?;
+                }
+                Ok(field == 1)
+            })?,
+            _ => {}
+        }
+        Ok(matches!(field, 12 | 13 | 16 | 17))
+    })
+}
+
+fn offset_index(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    reader.fields(&OFFSET_INDEX, |reader, field| {
+        if field == 1 {
+            reader.structs(|reader| reader.known(&PAGE_LOCATION))?;
+        }
+        Ok(field == 1)
+    })
+}
+
+fn column_index(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    reader.fields(&COLUMN_INDEX, |reader, field| {
+        if field == 1 {
+            // Whether each page is of nulls: the one list of truth values in Parquet's metadata,
+            // of which all decoders read a byte each.
+            let (kind, pages) = reader.list()?;
+            if pages > 0 && !matches!(kind, kind::TRUE | kind::FALSE) {
+                return Err(Malformed::Wrong);
+            }
+            reader.pass(pages)?;
+        }
+        Ok(field == 1)
+    })
+}
