@@ -71,9 +71,11 @@ impl<K, V> Shape<K, V> {
         Layout { word, slot, word_stride: Self::STRIDE, slot_stride: Self::STRIDE }
     }
 
-    /// Bytes of a table with words apart for each entry that it has room for, rounded up.
-    pub(super) const fn bytes_apart_an_entry() -> usize {
-        (16 * (Self::APART_STRIDE + TAGS_BYTES)).div_ceil(Self::full_16(true))
+    /// Buckets for `capacity` entries, if a number holds them. Where words lie apart, the number of
+    /// one is the highest bits of a hash: a shift takes less than a product.
+    pub(super) fn buckets(capacity: usize, is_apart: bool) -> Option<usize> {
+        let count = capacity.checked_mul(16)?.div_ceil(Self::full_16(is_apart));
+        if is_apart { Some(count.checked_next_power_of_two()?.max(2)) } else { Some(count) }
     }
 
     /// Whether an entry is at hand when its tag is, where words do not lie apart.

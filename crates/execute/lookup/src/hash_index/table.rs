@@ -22,7 +22,7 @@ use workahead_walks::{Memory, Place};
 
 use super::buckets::{Buckets, OVERFLOW_SHIFT, overflow, same_tags, slot_of, spread, tag};
 use super::first_step::{FirstStep, Home};
-use super::shape::Shape;
+use super::shape::{Shape, TAGS_BYTES};
 use crate::memory::{self, Pages, drop_entries};
 
 /// Bytes of an entry that are requested: its key, or what compares most often.
@@ -94,16 +94,15 @@ impl<K, V> Table<K, V> {
         if capacity == 0 {
             return Self::new();
         }
-        let is_apart = capacity <= APART_BYTES_MAX / Shape::<K, V>::bytes_apart_an_entry();
+        let apart_bytes = Shape::<K, V>::buckets(capacity, true)
+            .map(|count| count.saturating_mul(Shape::<K, V>::APART_STRIDE + TAGS_BYTES));
+        let is_apart = apart_bytes.is_some_and(|bytes| bytes <= APART_BYTES_MAX);
         Self::with_buckets(capacity, is_apart, pages)
     }
 
     /// As [`Table::with_capacity`], with words apart from entries or not.
     pub(super) fn with_buckets(capacity: usize, is_apart: bool, pages: Pages) -> Self {
-        let sixteenths = capacity.checked_mul(16).expect("capacity overflow");
-        let count = sixteenths.div_ceil(Shape::<K, V>::full_16(is_apart));
-        // A bucket's number is the highest bits of a hash: a shift takes less than a product.
-        let count = if is_apart { count.next_power_of_two().max(2) } else { count };
+        let count = Shape::<K, V>::buckets(capacity, is_apart).expect("capacity overflow");
         let (buckets, memory) = Buckets::new(count, is_apart, pages);
         let (limit, memory) = (buckets.limit(), Some(memory));
         Self { buckets, len: 0, limit, reach: 0, memory, _owns: PhantomData }

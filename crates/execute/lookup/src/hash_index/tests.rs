@@ -177,6 +177,17 @@ fn entries_without_bytes_are_one_at_most() {
 }
 
 #[test]
+fn tables_with_tags_apart_are_small() {
+    for capacity in [1, 1_000, 100_000, 490_000, 1_000_000] {
+        let table = Table::<u64, u64>::with_capacity(capacity, Pages::Usual);
+        assert!(table.limit() >= capacity);
+        if let super::first_step::FirstStep::Apart(_) = table.first_step() {
+            assert!(table.bytes() <= super::table::APART_BYTES_MAX, "{capacity}");
+        }
+    }
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "hundreds of schedules")]
 fn the_walk_keeps_the_laws() {
     fn check<const WORDS: usize>(keys: &[u64], entries: u64, is_apart: bool) {
