@@ -171,21 +171,38 @@ impl Server {
         Connection::open(&self.address(database))
     }
 
-    /// Makes an empty database, in place of one of the same name.
+    /// Makes an empty database, in place of one of the same name. A client's lock on it is waited
+    /// for, a few seconds.
     ///
     /// # Errors
     /// When the server refuses.
     pub fn create_database(&self, name: &str) -> Result<(), Error> {
+        self.replace(name).map_err(|error| Error::session("create a database", error))
+    }
+
+    /// As [`create_database`](Self::create_database), however long there are locks on the one of
+    /// that name: the rollback of a transaction outlasts its client, by as long as it had worked.
+    ///
+    /// # Errors
+    /// When the server refuses; [`Error::Stopped`].
+    pub fn create_database_once_free(&self, name: &str, stop: &Stop) -> Result<(), Error> {
+        loop {
+            match self.replace(name) {
+                Err(SessionError::Retry(_)) if stop.is_requested() => return Err(Error::Stopped),
+                Err(SessionError::Retry(_)) => {}
+                made => return made.map_err(|error| Error::session("create a database", error)),
+            }
+        }
+    }
+
+    fn replace(&self, name: &str) -> Result<(), SessionError> {
         let name = identifier(name);
-        let create = || -> Result<(), SessionError> {
-            let mut connection = self.connect("")?;
-            roll_back_prepared(&mut connection)?;
-            connection.run(&format!("SET lock_wait_timeout = {LOCK_WAIT_S}"))?;
-            connection.run(&format!("SET innodb_lock_wait_timeout = {LOCK_WAIT_S}"))?;
-            connection.run(&format!("DROP DATABASE IF EXISTS {name}"))?;
-            connection.run(&format!("CREATE DATABASE {name}"))
-        };
-        create().map_err(|error| Error::session("create a database", error))
+        let mut connection = self.connect("")?;
+        roll_back_prepared(&mut connection)?;
+        connection.run(&format!("SET lock_wait_timeout = {LOCK_WAIT_S}"))?;
+        connection.run(&format!("SET innodb_lock_wait_timeout = {LOCK_WAIT_S}"))?;
+        connection.run(&format!("DROP DATABASE IF EXISTS {name}"))?;
+        connection.run(&format!("CREATE DATABASE {name}"))
     }
 
     /// Keeps a copy of all its data under a name, replacing an older one; the server is restarted.
@@ -249,14 +266,39 @@ impl Server {
     }
 }
 
-/// Seconds that an administrator waits for a lock: no client is connected then.
+/// Seconds that an administrator waits for a lock, each time: a stop is looked for in between.
 const LOCK_WAIT_S: u32 = 5;
+
+/// Attempts to end what clients prepared: it is theirs until the server has noticed their end.
+const ROLLBACKS: usize = 20;
+/// The pause between two of them.
+const ROLLBACK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Ends transactions that a client prepared (`XA PREPARE`): their locks outlast it, and restarts.
 fn roll_back_prepared(connection: &mut Connection) -> Result<(), SessionError> {
+    let mut left = prepared(connection)?;
+    let mut attempts = 0..ROLLBACKS;
+    while !left.is_empty() && attempts.next().is_some() {
+        for name in &left {
+            // One that changed nothing is answered with an error (1402) though it is gone: what is
+            // left decides.
+            let _ = connection.run(&format!("XA ROLLBACK {name}"));
+        }
+        left = prepared(connection)?;
+        if !left.is_empty() {
+            std::thread::sleep(ROLLBACK_PAUSE);
+        }
+    }
+    let Some(first) = left.first() else { return Ok(()) };
+    let says = format!("{} prepared transactions can't be rolled back, as {first}", left.len());
+    Err(SessionError::Failed(says))
+}
+
+/// The names of prepared transactions, as statements have them.
+fn prepared(connection: &mut Connection) -> Result<Vec<String>, SessionError> {
     let mut prepared = BoundedTexts::default();
     connection.query_text("XA RECOVER FORMAT='SQL'", &mut |row| prepared.push(row.text(3)?))?;
-    prepared.texts.iter().try_for_each(|name| connection.run(&format!("XA ROLLBACK {name}")))
+    Ok(prepared.texts)
 }
 
 fn address(home: &Home, database: &str) -> Address {

@@ -77,6 +77,10 @@ pub(crate) const CLIENT: &str = "workahead_client";
 /// The database that always exists and stays empty.
 const MAINTENANCE: &str = "postgres";
 
+/// Bytes of a name: the server cuts off the rest, with which it may be another's
+/// (PostgreSQL 15, section 4.1.1).
+pub(crate) const NAME_BYTES_MAX: usize = 63;
+
 /// A private server; dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
@@ -203,7 +207,7 @@ impl Server {
     /// Makes an empty database, in place of one of the same name.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// When the name has more than 63 bytes, or the server refuses.
     pub fn create_database(&self, name: &str) -> Result<(), Error> {
         self.replace(name, "template0").map_err(|error| Error::session("create a database", error))
     }
@@ -212,7 +216,7 @@ impl Server {
     /// time taken. Clients of either are disconnected.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// When a name has more than 63 bytes, or the server refuses.
     pub fn restore(&self, name: &str, template: &str) -> Result<Duration, Error> {
         let begun = Instant::now();
         self.replace(name, template)
@@ -221,6 +225,14 @@ impl Server {
     }
 
     fn replace(&self, name: &str, template: &str) -> Result<(), SessionError> {
+        if let Some(long) = [name, template].into_iter().find(|name| name.len() > NAME_BYTES_MAX) {
+            let says = format!(
+                "`{long}` can't be a database: its name has {} bytes, and PostgreSQL cuts off what \
+                 is beyond {NAME_BYTES_MAX}",
+                long.len()
+            );
+            return Err(SessionError::Failed(says));
+        }
         let mut connection = self.connect(MAINTENANCE)?;
         // Its owner, a study's client, may have made it a template, which can't be dropped. One
         // that a killed run began to drop is no template, and can't be altered.
@@ -233,18 +245,22 @@ impl Server {
             connection.run(&format!("ALTER DATABASE {name} IS_TEMPLATE false"))?;
         }
         connection.run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
-        let clients = connection.texts(&format!(
-            "SELECT pg_terminate_backend(pid, 10000)::text FROM pg_stat_activity \
-             WHERE datname = {}",
-            literal(template)
-        ))?;
-        drop(clients);
+        disconnect(&mut connection, template)?;
         // Files are copied as they are. The other way, through the log of changes, is for small
         // templates only: it writes everything twice.
         connection.run(&format!(
             "CREATE DATABASE {name} OWNER {CLIENT} TEMPLATE {template_name} STRATEGY FILE_COPY"
         ))
     }
+}
+
+/// Ends every process of a database, and waits for its end.
+pub(crate) fn disconnect(connection: &mut Connection, database: &str) -> Result<(), SessionError> {
+    let ended = connection.texts(&format!(
+        "SELECT pg_terminate_backend(pid, 10000)::text FROM pg_stat_activity WHERE datname = {}",
+        literal(database)
+    ));
+    ended.map(drop)
 }
 
 /// A private server listens at no port, unless its settings say so; one names its socket anyway.

@@ -57,6 +57,7 @@ mod crash;
 mod database;
 #[cfg(feature = "sql")]
 mod datafusion;
+mod digest;
 mod duckdb;
 pub(crate) mod files;
 mod instrumented;

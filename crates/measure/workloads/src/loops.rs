@@ -36,6 +36,10 @@ const LINE_WORDS: usize = 8;
 /// Words after which a loop looks whether to stop: 64 MiB, tens of milliseconds.
 const PART_WORDS: usize = 8 << 20;
 
+/// Loops of at most this many bytes finish their first pass whatever stops them, well within a
+/// second: without one, they have no throughput.
+const FIRST_PASS_BYTES: usize = 1 << 30;
+
 /// Loops that run until they are stopped or dropped.
 #[derive(Debug)]
 pub struct Loops {
@@ -132,11 +136,7 @@ fn one(
     let _ = ready.send(());
     drop(ready);
     let begun = Moment::now();
-    let (mut passes, mut cut) = (0, None);
-    while cut.is_none() && (passes == 0 || !stop.load(Ordering::Relaxed)) {
-        cut = pass(std::hint::black_box(&mut words), stop);
-        passes += u64::from(cut.is_none());
-    }
+    let (passes, cut) = touch(&mut words, bytes <= FIRST_PASS_BYTES, stop);
     let elapsed = begun.elapsed();
     drop(pinned);
     let touched = |at: usize| passes + u64::from(cut.is_some_and(|cut| at < cut));
@@ -146,9 +146,24 @@ fn one(
         return Err(WorkloadError::Loop(says));
     }
     if passes == 0 {
-        return Err(WorkloadError::Loop("it was stopped within its first pass".to_owned()));
+        let says = "it was stopped within its first pass: give fewer `loop_bytes`, or longer \
+                    repetitions";
+        return Err(WorkloadError::Loop(says.to_owned()));
     }
     Ok(LoopRun { cpu, passes, cpu_s: elapsed.cpu_s, wall_s: elapsed.wall_s })
+}
+
+/// Passes until it is stopped, and where that ended one; the first is finished anyway where it is
+/// short.
+fn touch(words: &mut [u64], first_is_short: bool, stop: &AtomicBool) -> (u64, Option<usize>) {
+    let never = AtomicBool::new(false);
+    let (mut passes, mut cut) = (0, None);
+    while cut.is_none() && (passes == 0 || !stop.load(Ordering::Relaxed)) {
+        let stop = if first_is_short && passes == 0 { &never } else { stop };
+        cut = pass(std::hint::black_box(&mut *words), stop);
+        passes += u64::from(cut.is_none());
+    }
+    (passes, cut)
 }
 
 /// Touches each line; where it ended, if it was stopped meanwhile.
@@ -188,6 +203,19 @@ mod tests {
         assert_eq!(pass(&mut words, &AtomicBool::new(true)), Some(PART_WORDS));
         let touched = |word: usize| words[word];
         assert_eq!([0, PART_WORDS - LINE_WORDS, PART_WORDS].map(touched), [2, 2, 1]);
+    }
+
+    #[test]
+    fn the_first_pass_is_finished_where_it_is_short() {
+        let mut words = vec![0; 2 * PART_WORDS];
+        let stop = AtomicBool::new(true);
+        assert_eq!(touch(&mut words, true, &stop), (1, None));
+        assert_eq!(touch(&mut words, false, &stop), (0, Some(PART_WORDS)));
+        // Far more than it can touch before it is stopped.
+        let allowed = pin::affinity().unwrap();
+        let cpus: Vec<usize> = allowed.iter().take(1).collect();
+        let ran = Loops::start(&cpus, 256 << 20, &allowed).unwrap().stop().unwrap();
+        assert!(ran[0].passes > 0, "{ran:?}");
     }
 
     #[test]

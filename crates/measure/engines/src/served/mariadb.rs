@@ -61,7 +61,7 @@ impl private::Server for Server {
             self.admit(CURRENT)?;
             return Ok(None);
         }
-        self.create_database(CURRENT)?;
+        self.create_database_once_free(CURRENT, stop)?;
         self.admit(CURRENT)?;
         let filled = load(&self.client(CURRENT), workload, stop)?;
         self.keep(data, options, stop)?;

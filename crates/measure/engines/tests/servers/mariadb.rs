@@ -1,9 +1,12 @@
-//! MariaDB: sessions, their errors, filling, plans.
+//! MariaDB: sessions, their errors, filling, plans, and what clients leave behind.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tempfile::TempDir;
 use workahead_engines::mariadb::{Connection, Server};
-use workahead_engines::server::Explain;
+use workahead_engines::server::{Error, Explain};
+use workahead_study::engine::Stop;
 use workahead_workloads::session::{
     Date, Decimal, Session, SessionError, Timestamp, Value, first, transaction,
 };
@@ -16,6 +19,17 @@ fn database(name: &str) -> (Arc<Shared<Server>>, Connection) {
     server.create_database(name).unwrap();
     let connection = server.connect(name).unwrap();
     (server, connection)
+}
+
+/// A server of the test's own, whose clients leave behind what others would wait for; with a table
+/// `d.t`.
+fn own() -> (Server, TempDir) {
+    let directory = shared::directory();
+    let server = Server::start(&shared::options(directory.path()), &Stop::new())
+        .unwrap_or_else(|error| panic!("{error}"));
+    server.create_database("d").unwrap();
+    server.connect("d").unwrap().run("CREATE TABLE t (a int)").unwrap();
+    (server, directory)
 }
 
 fn failed<T: std::fmt::Debug>(result: Result<T, SessionError>) -> String {
@@ -260,6 +274,55 @@ fn an_aborted_transaction_may_be_retried() {
         .into_iter()
         .filter(|result| matches!(result, Err(SessionError::Retry(_))));
     assert_eq!(given_up.count(), 1);
+}
+
+/// A large transaction is rolled back long after its client has gone. Here the client stays, for
+/// longer than an attempt waits.
+#[test]
+fn a_database_is_made_anew_once_its_locks_are_gone() {
+    let (server, _directory) = own();
+    let stop = Stop::new();
+    let mut client = server.connect("d").unwrap();
+    client.run("START TRANSACTION; INSERT INTO t VALUES (1)").unwrap();
+    let made = std::thread::scope(|scope| {
+        let made = scope.spawn(|| server.create_database_once_free("d", &stop));
+        std::thread::sleep(Duration::from_secs(7));
+        assert!(!made.is_finished());
+        drop(client);
+        made.join().unwrap()
+    });
+    made.unwrap();
+    let mut client = server.connect("d").unwrap();
+    assert_eq!(client.texts("SHOW TABLES"), Ok(Vec::new()));
+    client.run("CREATE TABLE t (a int); START TRANSACTION; INSERT INTO t VALUES (1)").unwrap();
+    stop.request();
+    let stopped = server.create_database_once_free("d", &stop);
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+}
+
+#[test]
+fn what_clients_prepared_is_rolled_back() {
+    let (server, _directory) = own();
+    let prepare = |name: &str, statement: &str| {
+        let mut client = server.connect("d").unwrap();
+        client.run(&format!("XA START {name}; {statement}; XA END {name}")).unwrap();
+        client.run(&format!("XA PREPARE {name}")).unwrap();
+        client
+    };
+    let insert = "INSERT INTO t VALUES (1)";
+    // The first changes nothing: its rollback is an error, though it succeeds.
+    drop(prepare("'a'", "SELECT 1"));
+    drop(prepare("'b'", insert));
+    server.create_database("d").unwrap();
+    let mut owner = server.connect("d").unwrap();
+    assert_eq!(owner.texts("XA RECOVER"), Ok(Vec::new()));
+    owner.run("CREATE TABLE t (a int)").unwrap();
+    // While its client is there, it can't be rolled back.
+    let client = prepare("'c'", insert);
+    let says = server.create_database("d").unwrap_err().to_string();
+    assert!(says.ends_with("1 prepared transactions can't be rolled back, as 'c'"), "{says}");
+    drop(client);
+    server.create_database("d").unwrap();
 }
 
 #[test]

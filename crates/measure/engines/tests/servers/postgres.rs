@@ -271,6 +271,24 @@ fn a_database_that_was_half_dropped_is_made_anew() {
     server.connect("half_dropped").unwrap();
 }
 
+/// The server would cut its name off, and take the database of the rest for it.
+#[test]
+fn a_database_whose_name_is_too_long_is_refused() {
+    let server = shared::postgres();
+    let (fits, long) = ("n".repeat(63), "n".repeat(64));
+    server.create_database(&fits).unwrap();
+    let cut_off = "its name has 64 bytes, and PostgreSQL cuts off what is beyond 63";
+    for refused in [
+        server.create_database(&long),
+        server.restore(&long, &fits).map(drop),
+        server.restore("cell_of_a_long_name", &long).map(drop),
+    ] {
+        let says = refused.unwrap_err().to_string();
+        assert!(says.ends_with(cut_off), "{says}");
+    }
+    server.connect(&fits).unwrap();
+}
+
 #[test]
 fn plans_come_as_json() {
     let (_server, mut session) = database("plans");

@@ -6,9 +6,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
+use workahead_engines::postgres;
+use workahead_engines::server::Options;
 use workahead_study::cell::Cell;
+use workahead_study::engine::Stop;
 use workahead_study::protocol::Protocol;
 use workahead_study::setting::Setting;
+use workahead_workloads::session::Session;
 
 use crate::shared::{directory, engine, fails, runs};
 
@@ -221,6 +225,47 @@ fn a_study_leaves_the_next_one_nothing() {
             engine.finish().unwrap();
         }
     }
+}
+
+/// The server's own vacuum would run the functions of their indexes, in the data as it is kept.
+#[test]
+fn nothing_is_due_in_the_data_that_a_study_made() {
+    let home = directory();
+    let made = home.path().join("made.sql");
+    let runs_after = |set_up: &str| {
+        fs::write(&made, set_up).unwrap();
+        let mut engine = engine("postgres", home.path(), None).unwrap();
+        let ran = runs(engine.as_mut(), &[("sql", "select 1"), ("set_up", made.to_str().unwrap())]);
+        engine.finish().unwrap();
+        ran
+    };
+    let indexed = "create table t (a int); create index on t (public.f(a)); \
+                   create index on t using brin (public.f(a)) with (pages_per_range = 1); \
+                   insert into t select generate_series(1, 5000); delete from t where a > 4000";
+    let function = |body: &str| {
+        format!(
+            "create table other (a int); \
+             create function g() returns int language plpgsql as $$ begin {body} return 1; end $$; \
+             create function f(a int) returns int language plpgsql immutable \
+             as $$ begin perform public.g(); return a; end $$; {indexed}"
+        )
+    };
+    runs_after(&function("")).unwrap();
+    let options = Options { directory: home.path().join("postgres"), ..Options::default() };
+    let server = postgres::Server::start(&options, &Stop::new()).unwrap();
+    let mut owner = server.connect("postgres").unwrap();
+    let kept = "select datname::text from pg_database where datname like 'nothing%'";
+    let kept = owner.texts(kept).unwrap().concat();
+    owner.run(&format!("alter database {kept} allow_connections true")).unwrap();
+    let due = "select relname::text from pg_stat_user_tables where last_analyze is null \
+               or last_vacuum is null or n_mod_since_analyze + n_dead_tup + n_ins_since_vacuum > 0";
+    assert_eq!(server.connect(&kept).unwrap().texts(due), Ok(Vec::new()));
+    server.stop();
+    // What they do then may not make more due: this one writes while it is analysed only.
+    let writes = "if current_setting('transaction_read_only')::bool then \
+                  insert into public.other values (1); end if;";
+    let said = runs_after(&function(writes)).unwrap_err().to_string();
+    assert!(said.contains("cannot execute INSERT in a read-only transaction"), "{said}");
 }
 
 #[test]

@@ -13,6 +13,18 @@ fn texts(text: &str, dialect: Dialect) -> Vec<String> {
 }
 
 #[test]
+fn a_comment_ends_with_its_line() {
+    let text = "select 1 -- x\rdelete from t";
+    for (dialect, reads) in
+        [(Dialect::Postgres, false), (Dialect::DuckDb, false), (Dialect::MariaDb, true)]
+    {
+        let statements = split(text, dialect).unwrap();
+        assert_eq!(statements.len(), 1);
+        assert_eq!(statements[0].only_reads, reads, "{dialect:?}");
+    }
+}
+
+#[test]
 fn statements_end_at_semicolons_that_are_code() {
     let text = "select 1;\n select 'a;b', \"c;\"\"d\" ;;\n-- no; statement\nselect 2";
     let found = split(text, Dialect::Postgres).unwrap();
@@ -42,10 +54,44 @@ fn quotes_are_those_of_the_dialect() {
         let found = texts(&text, Dialect::Postgres);
         assert_eq!(found.len(), 2, "{word}: {found:?}");
     }
-    for dialect in [Dialect::Postgres, Dialect::DuckDb] {
+    for dialect in [Dialect::Postgres, Dialect::DuckDb, Dialect::DataFusion] {
         assert_eq!(texts("select e'it\\'s;'; select 2", dialect).len(), 2);
         assert_eq!(texts("select 1-E'\\'' ; select 2", dialect).len(), 2);
     }
+}
+
+#[test]
+fn escapes_last_as_long_as_their_string() {
+    let escaped = |dialect, text: &str| texts(&format!("select {text}; select 2"), dialect);
+    for dialect in [Dialect::Postgres, Dialect::DuckDb] {
+        for text in [
+            "E'a'\n 'b\\';c'",
+            "e'a' \t\r\n\n'b\\';c'",
+            "E'a' -- it's;\n 'b\\';c'",
+            "E'a'\n--;\n--\n'b'\n'c\\';d'",
+            "E'it''s\\';'",
+        ] {
+            assert_eq!(escaped(dialect, text).len(), 2, "{dialect}: {text}");
+        }
+        // Without a line break it is no string any more, nor after another comment.
+        for text in ["E'a' 'b\\'; select 'c'", "E'a'\n/**/'b\\'; select 'c'"] {
+            assert_eq!(escaped(dialect, text).len(), 3, "{dialect}: {text}");
+        }
+        assert_eq!(escaped(dialect, "'a'\n'b\\'; select 'c'").len(), 3);
+    }
+    assert_eq!(escaped(Dialect::DataFusion, "E'it''s\\';'").len(), 2);
+    assert_eq!(escaped(Dialect::DataFusion, "E'a'\n'b\\'; select 'c'").len(), 3);
+    // To MariaDB every string has escapes, and an E before one is its column.
+    assert_eq!(escaped(Dialect::MariaDb, "E'a\\';'").len(), 2);
+}
+
+#[test]
+fn any_letter_may_stand_in_a_tag() {
+    for tag in ["€", "_€1", "²", "é"] {
+        let text = format!("select ${tag}$a;b${tag}$; select 2");
+        assert_eq!(texts(&text, Dialect::Postgres).len(), 2, "{tag}");
+    }
+    assert_eq!(texts("select $1$; select $1$", Dialect::Postgres).len(), 2, "parameters");
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! MariaDB's and DuckDB's manuals alike):
 //!
 //! ```text
-//! '…'  "…"        the quote doubled is itself; MariaDB, and E'…' of PostgreSQL and DuckDB: also
-//!                 after \
+//! '…'  "…"        the quote doubled is itself; MariaDB, and E'…' of the others: also after \
+//! E'…' ⏎ '…'      PostgreSQL, DuckDB: one string, with the escapes of its beginning
 //! `…`             MariaDB
-//! $tag$ … $tag$   PostgreSQL, DuckDB
+//! $tag$ … $tag$   PostgreSQL, DuckDB, DataFusion
 //! -- …   # …      to the end of the line; # in MariaDB only, where -- needs a space after it
 //! /* … */         nested in PostgreSQL and DuckDB
 //! ```
@@ -111,7 +111,9 @@ fn piece(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
         !mariadb || after.is_empty() || after.starts_with(|next: char| next.is_whitespace())
     });
     if dashed || (mariadb && first == '#') {
-        return Some((Piece::Comment, rest.find('\n').map_or(rest.len(), |end| end + 1)));
+        // PostgreSQL's and DuckDB's also end with a carriage return.
+        let ends = |next: char| next == '\n' || next == '\r' && !mariadb;
+        return Some((Piece::Comment, rest.find(ends).map_or(rest.len(), |end| end + 1)));
     }
     if rest.starts_with("/*") {
         // MariaDB runs what stands in such a comment.
@@ -133,18 +135,47 @@ fn piece(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
     Some((Piece::Quoted, piece))
 }
 
-/// A word to its end, within which a dollar quotes nothing; with the text that follows an `E` of
-/// PostgreSQL's and DuckDB's.
+/// A word to its end, within which a dollar quotes nothing; with the text that follows an `E`,
+/// which is only a word to MariaDB.
 fn word(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
     let inside = |next: char| next.is_alphanumeric() || "_$".contains(next) || !next.is_ascii();
     let end = rest.find(|next| !inside(next)).unwrap_or(rest.len());
-    let escapes = matches!(dialect, Dialect::Postgres | Dialect::DuckDb)
+    let escapes = dialect != Dialect::MariaDb
         && rest[..end].eq_ignore_ascii_case("e")
         && rest[end..].starts_with('\'');
     match escapes {
-        true => Some((Piece::Quoted, end + quoted(&rest[end..], '\'', true)?)),
+        true => Some((Piece::Quoted, end + escaping(&rest[end..], dialect)?)),
         false => Some((Piece::Code, end)),
     }
+}
+
+/// Length of an `E'…'` behind its letter.
+fn escaping(rest: &str, dialect: Dialect) -> Option<usize> {
+    let mut end = quoted(rest, '\'', true)?;
+    while let Some(gap) = continued(&rest[end..], dialect) {
+        end += gap;
+        end += quoted(&rest[end..], '\'', true)?;
+    }
+    Some(end)
+}
+
+/// Bytes after which a string goes on that has just ended: none where its quote is doubled, or
+/// white space and comments with a line break among them (PostgreSQL 15, section 4.1.2.1; DuckDB's
+/// reader of SQL is PostgreSQL's).
+fn continued(rest: &str, dialect: Dialect) -> Option<usize> {
+    let mut after = rest;
+    if dialect != Dialect::DataFusion {
+        loop {
+            after = after.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+            if !after.starts_with("--") {
+                break;
+            }
+            after = after.find(['\n', '\r']).map_or("", |end| &after[end..]);
+        }
+    }
+    let gap = &rest[..rest.len() - after.len()];
+    let goes_on = gap.is_empty() || gap.contains(['\n', '\r']);
+    (goes_on && after.starts_with('\'')).then_some(gap.len())
 }
 
 /// Length of quoted text. A doubled quote is two quoted texts one after the other.
@@ -190,8 +221,8 @@ fn dollars(rest: &str) -> Option<Option<usize>> {
     let tag = &rest[1..];
     let end = tag.find('$')?;
     let name = &tag[..end];
-    let word = |character: char| character.is_alphanumeric() || character == '_';
-    let is_tag = name.chars().all(word) && !name.starts_with(|first: char| first.is_numeric());
+    let word = |next: char| next.is_ascii_alphanumeric() || next == '_' || !next.is_ascii();
+    let is_tag = name.chars().all(word) && !name.starts_with(|first: char| first.is_ascii_digit());
     is_tag.then(|| {
         let quote = &rest[..end + 2];
         rest[quote.len()..].find(quote).map(|at| at + 2 * quote.len())

@@ -3,7 +3,6 @@
 //! They run on the tables of the workload that `data` names, with that workload's settings, changed
 //! once by the statements of the file `set_up`; with neither, on an empty database.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use workahead_workloads::sql_file::{FILE_BYTES_MAX, OnData, SqlFile};
 
 use super::{KINDS, Kind, Work, tpch};
 use crate::configuration::CellConfiguration;
+use crate::served::digest;
 
 /// Statements and their data.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,9 +79,24 @@ pub(super) fn open(options: &Options, dialect: Dialect) -> Result<Arc<dyn Worklo
 pub(super) fn data(options: &Options) -> String {
     let mut name = options.data.as_ref().map_or("nothing".to_owned(), |data| data.data());
     if let Some(path) = &options.set_up {
-        let mut hasher = DefaultHasher::new();
-        regular_file::read(path, FILE_BYTES_MAX).unwrap_or_default().hash(&mut hasher);
-        name.push_str(&format!("_{:016x}", hasher.finish()));
+        let text = regular_file::read(path, FILE_BYTES_MAX).unwrap_or_default();
+        name.push_str(&format!("_{}", digest::digits(&text)));
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The author of another text of that name would have other studies run on it.
+    #[test]
+    fn data_is_named_by_the_text_that_set_it_up() {
+        let home = tempfile::tempdir().unwrap();
+        let set_up = home.path().join("set_up.sql");
+        std::fs::write(&set_up, "abc").unwrap();
+        let (statements, order) = (Source::Text("select 1".to_owned()), Order::AsWritten);
+        let options = Options { statements, data: None, set_up: Some(set_up), order, seed: 1 };
+        assert_eq!(data(&options), "nothing_ba7816bf8f01cfea414140de5dae2223");
+    }
 }
