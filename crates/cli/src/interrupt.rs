@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::settings;
+use crate::{password, settings};
 
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 
@@ -35,6 +35,7 @@ pub(crate) fn is_requested() -> bool {
 pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {
         if STOP_REQUESTED.swap(true, Ordering::Relaxed) {
+            password::restore_terminal();
             settings::restore_before_exit();
             std::process::exit(1);
         }

@@ -48,14 +48,26 @@ Examples:
 Exit status: 0 done, 1 failed, 2 wrong use.";
 
 /// JSON has no form for a path that is not UTF-8: it is refused before anything is written to it.
+/// So is a directory of results, which are JSON, and one of a server, whose settings are text.
 fn check_paths() -> anyhow::Result<()> {
     let arguments = std::env::args_os().take_while(|argument| argument != "--");
     let arguments: Vec<_> = arguments.collect();
-    let wrong = arguments.iter().find(|argument| argument.to_str().is_none());
-    match wrong.filter(|_| arguments.iter().any(|argument| argument == "--json")) {
+    let of_json = arguments.iter().any(|argument| argument == "--json");
+    let is_kept = |at: usize| {
+        let text = arguments[at].to_string_lossy();
+        ["--out", "--data-dir"].iter().any(|option| {
+            let joined = text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
+            joined || at > 0 && arguments[at - 1] == *option
+        })
+    };
+    let wrong = arguments
+        .iter()
+        .enumerate()
+        .find(|(at, argument)| argument.to_str().is_none() && (of_json || is_kept(*at)));
+    match wrong.map(|(_, argument)| argument) {
         None => Ok(()),
         Some(wrong) => Err(errors::WrongUse::error(format!(
-            "{} is not UTF-8, as all of JSON is: leave --json out, or give another path",
+            "{} is not UTF-8, as all of JSON is: give another path, or leave --json out",
             wrong.display()
         ))),
     }

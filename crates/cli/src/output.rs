@@ -18,6 +18,11 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     bytes(b"\n")
 }
 
+/// A line for people on standard error, which may be closed.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Text with control characters as `\u{1b}`: what a study or a server says must not steer the
 /// terminal, nor turn the direction of what follows.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -71,8 +72,9 @@ pub(crate) fn prompt(question: &str) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let echo = Echo::off().context("can't turn the terminal's echo off")?;
-    eprint!("{question}");
-    let _ = std::io::stderr().flush();
+    let mut terminal = std::io::stderr();
+    let _ = write!(terminal, "{question}");
+    let _ = terminal.flush();
     let typed = read_line(|| {
         let mut byte = [0];
         while !is_typed(&input)? {
@@ -84,7 +86,7 @@ pub(crate) fn prompt(question: &str) -> anyhow::Result<Option<String>> {
             .then_some(byte[0]))
     });
     drop(echo);
-    eprintln!();
+    let _ = writeln!(terminal);
     if interrupt::is_requested() {
         return Err(Interrupted.into());
     }
@@ -124,23 +126,34 @@ fn read_line(mut key: impl FnMut() -> rustix::io::Result<Option<u8>>) -> anyhow:
 
 /// Keys come one by one, and are not shown, until this is dropped. An interruption is a key too, so
 /// that none leaves the terminal without echo.
-struct Echo {
-    before: Termios,
-}
+struct Echo;
+
+/// The terminal's settings while there is an [`Echo`].
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 impl Echo {
     fn off() -> rustix::io::Result<Echo> {
         let before = tcgetattr(std::io::stdin())?;
         let mut silent = before.clone();
         silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)?;
-        Ok(Echo { before })
+        Ok(Echo)
     }
 }
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
+        restore_terminal();
+    }
+}
+
+/// Gives the terminal its settings back, if it is without echo: also before the process exits by a
+/// second signal.
+pub(crate) fn restore_terminal() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, &before);
     }
 }
 

@@ -124,14 +124,15 @@ impl Args {
     fn keep(&self, facts: &mut Facts<'_>) -> anyhow::Result<()> {
         let Some(out) = &self.out else { return Ok(()) };
         self.reserve()?;
-        let mut kept = vec![directory::CAPACITY_FILE];
-        if let Some(answer) = facts.answer {
-            facts.report = Some(page::write(out, answer, facts.observed)?);
-            kept.push(directory::REPORT_FILE);
-        }
+        facts.report = facts.answer.map(|_| out.join(directory::REPORT_FILE));
         let text = serde_json::to_string_pretty(&facts)?;
         file::write_in(out, directory::CAPACITY_FILE, text.as_bytes())?;
-        Ok(directory::remove_others(out, &kept)?)
+        // After that, so that no page of an earlier one stands beside it.
+        directory::remove_others(out, &[directory::CAPACITY_FILE])?;
+        if let Some(answer) = facts.answer {
+            page::write(out, answer, facts.observed)?;
+        }
+        Ok(())
     }
 
     fn check(&self) -> anyhow::Result<()> {

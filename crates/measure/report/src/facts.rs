@@ -51,12 +51,13 @@ pub(crate) fn machine(view: &View<'_>) -> Vec<Fact> {
     facts
 }
 
-/// The machine's measured limits; generic facts for those of other versions.
+/// The machine's measured limits; generic facts for those of other versions, and for what can't be
+/// reckoned with.
 pub(crate) fn limits(view: &View<'_>) -> Vec<Fact> {
     let Some(kept) = &view.results.record.limits else { return Vec::new() };
-    match serde_json::from_value::<Limits>(kept.clone()) {
-        Ok(limits) => limits::facts(&limits),
-        Err(_) => json::facts(kept),
+    match Limits::read(kept.clone()) {
+        Some(limits) => limits::facts(&limits),
+        None => json::facts(kept),
     }
 }
 

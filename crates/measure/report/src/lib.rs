@@ -32,7 +32,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use workahead_counters::profile::Profile;
 use workahead_study::comparison::{Comparison, Line};
-use workahead_study::directory::REPORT_FILE;
+use workahead_study::directory::{REPORT_FILE, profile_file};
 use workahead_study::file;
 use workahead_study::results::Results;
 use workahead_study::throughput::Unit;
@@ -132,7 +132,7 @@ pub fn write_profiles(dir: &Path, results: &Results) -> Result<Vec<PathBuf>, Rep
     let mut paths = Vec::new();
     for cell in &results.plan.cells {
         let Some(stacks) = results.stacks(cell.index) else { continue };
-        let name = format!("profile-{}.html", cell.index + 1);
+        let name = profile_file(cell.index + 1);
         let page = template::profile(&profiled::Page::of(&view.place(cell, &[]), stacks))?;
         file::write_in(dir, &name, page.as_bytes())?;
         paths.push(dir.join(name));

@@ -251,6 +251,12 @@ fn missing_siblings_have_a_reason() {
     for words in ["Stalls over", "id=\"overlap\""] {
         assert!(!html.contains(words), "{words} is on the page");
     }
+    let html = page("siblings_with_wrong_limits", &sample::siblings::with_wrong_limits());
+    let words = "Stall components: not drawn, the limits beside the result are of another version, \
+                 or implausible: `workahead limits` measures it again.";
+    assert!(html.contains(words), "{words} is not on the page");
+    // They are shown as they are, under the names of their file.
+    assert!(!html.contains("pause instruction"));
     let lacks = sample::collected::LACKS;
     let html = page("uncollected", &sample::collected::uncollected());
     let line = format!("By logical CPU, H0 beside H1: nothing to show, {lacks}.");

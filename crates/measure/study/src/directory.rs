@@ -29,7 +29,8 @@ pub const COMPARISON_FILE: &str = "compare.html";
 /// A directory with one of them holds a result.
 const MARKS: [&str; 4] = [record::FILE, log::FILE, CAPACITY_FILE, CAPTURE_FILE];
 
-/// Everything that commands write into a result, the marks of one first.
+/// Everything that commands write into a result, the marks of one first; beside these there may be
+/// [pages of profiles](profile_file).
 const FILES: [&str; 8] = [
     record::FILE,
     log::FILE,
@@ -40,6 +41,19 @@ const FILES: [&str; 8] = [
     REPORT_FILE,
     COMPARISON_FILE,
 ];
+
+/// The page of a cell's profile, by the cell's number from 1; `study report --profiles` writes it.
+#[must_use]
+pub fn profile_file(number: usize) -> String {
+    format!("profile-{number}.html")
+}
+
+fn is_profile_file(name: &str) -> bool {
+    let number = name.strip_prefix("profile-").and_then(|rest| rest.strip_suffix(".html"));
+    number.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
 
 /// The most results of one study below `workahead-results`.
 const NUMBER_MAX: u32 = 10_000;
@@ -106,16 +120,10 @@ pub fn reserve_replacing(path: &Path) -> Result<(), StudyError> {
 
 /// Removes what a result has beside these files: for one that was written in its place.
 pub fn remove_others(path: &Path, kept: &[&str]) -> Result<(), StudyError> {
-    remove(path, FILES.into_iter().filter(|name| !kept.contains(name)))
-}
-
-fn clear(path: &Path) -> Result<PathBuf, StudyError> {
-    remove(path, FILES.into_iter()).map(|()| path.to_owned())
-}
-
-fn remove(path: &Path, names: impl Iterator<Item = &'static str>) -> Result<(), StudyError> {
-    for name in names {
-        match fs::remove_file(path.join(name)) {
+    let profiles = names(path).filter(|name| is_profile_file(name));
+    let ours = FILES.into_iter().map(str::to_owned).chain(profiles);
+    for name in ours.filter(|name| !kept.contains(&name.as_str())) {
+        match fs::remove_file(path.join(&name)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(StudyError::Write { path: path.join(name), source: error });
             }
@@ -125,16 +133,24 @@ fn remove(path: &Path, names: impl Iterator<Item = &'static str>) -> Result<(), 
     Ok(())
 }
 
+fn clear(path: &Path) -> Result<PathBuf, StudyError> {
+    remove_others(path, &[]).map(|()| path.to_owned())
+}
+
+/// What is in a directory, if it is there.
+fn names(path: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
 /// Refuses a directory that is there and has other files than a result's: for runs of databases
 /// whose statements may write all over it.
 pub fn check_own(path: &Path) -> Result<(), StudyError> {
-    let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_ours = |name: &str| {
         let left = name.starts_with('.') && name.ends_with(SUFFIX);
-        left || FILES.contains(&name)
+        left || FILES.contains(&name) || is_profile_file(name)
     };
-    let other = names.map(|name| name.to_string_lossy().into_owned()).find(|name| !is_ours(name));
-    match other {
+    match names(path).find(|name| !is_ours(name)) {
         Some(name) => Err(StudyError::NotOwn { path: path.to_owned(), name }),
         None => Ok(()),
     }
@@ -177,6 +193,30 @@ mod tests {
         claim_replacing(&out).unwrap();
         assert!(FILES.iter().all(|name| !out.join(name).exists()));
         assert!(out.join("notes.txt").exists());
+    }
+
+    #[test]
+    fn pages_of_profiles_are_a_results_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(dir.path().join(name), "a page").unwrap();
+        let left = || {
+            let mut left: Vec<_> = names(dir.path()).collect();
+            left.sort();
+            left
+        };
+        let pages = [profile_file(1), profile_file(12)];
+        pages.iter().for_each(|name| write(name));
+        check_own(dir.path()).unwrap();
+        remove_others(dir.path(), &[&pages[1]]).unwrap();
+        assert_eq!(left(), pages[1..]);
+        let mine = ["profile-.html", "profile-1.html.txt", "profile-1a.html", "profile.html"];
+        mine.iter().for_each(|name| write(name));
+        claim_replacing(dir.path()).unwrap();
+        assert_eq!(left(), mine);
+        for name in mine {
+            assert!(!is_profile_file(name), "{name}");
+        }
+        assert!(matches!(check_own(dir.path()), Err(StudyError::NotOwn { .. })));
     }
 
     #[test]

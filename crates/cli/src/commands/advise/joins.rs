@@ -175,7 +175,7 @@ fn no_limits() -> anyhow::Error {
 /// Writes the page of a result, and prints its answer.
 pub(super) fn show(results: &Results, dir: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let limits = results.record.limits.clone();
-    let limits = limits.and_then(|limits| serde_json::from_value::<Limits>(limits).ok());
+    let limits = limits.and_then(Limits::read);
     let Some(answer) = JoinsAnswer::of(results, &limits.ok_or_else(no_limits)?) else {
         bail!("{} is no result of `workahead advise joins`", dir.display());
     };

@@ -1,6 +1,6 @@
 //! The answer as one page, in the style of the reports.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use workahead_advise::capacity::{Capacity, Observed, Resource};
@@ -38,11 +38,7 @@ struct Seen {
 }
 
 /// Writes the page, and returns its path.
-pub(super) fn write(
-    dir: &Path,
-    capacity: &Capacity,
-    observed: &Observed,
-) -> anyhow::Result<PathBuf> {
+pub(super) fn write(dir: &Path, capacity: &Capacity, observed: &Observed) -> anyhow::Result<()> {
     let row = |resource| [name(resource), in_use(resource), ceiling(resource)];
     let page = Page {
         sentence: &capacity.sentence,
@@ -52,8 +48,7 @@ pub(super) fn write(
         resources: capacity.resources.iter().map(row).collect(),
         seen: seen(observed),
     };
-    file::write_in(dir, REPORT_FILE, document(TEMPLATE, &page)?.as_bytes())?;
-    Ok(dir.join(REPORT_FILE))
+    Ok(file::write_in(dir, REPORT_FILE, document(TEMPLATE, &page)?.as_bytes())?)
 }
 
 fn seen(observed: &Observed) -> Vec<Seen> {

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use workahead_cluster::Token;
 
 use crate::interrupt::Interrupted;
+use crate::output;
 
 /// The most time to start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -129,7 +130,7 @@ impl Drop for ChildProcess {
 impl ErrorOutput {
     fn add(&self, process: &str, line: String) {
         if self.ready.load(Ordering::Relaxed) {
-            eprintln!("{process}: {line}");
+            output::note(&format!("{process}: {line}"));
         }
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &LocalArgs) -> anyhow::Result<()> {
     }
     output::text(&ClusterUrl::new(token, &addresses).reveal())?;
     for process in &started {
-        eprintln!("{} is process {}", process.name, process.id());
+        output::note(&format!("{} is process {}", process.name, process.id()));
     }
     let ended = watch(&mut started, stop);
     started.iter_mut().for_each(ChildProcess::request_exit);
@@ -115,7 +115,8 @@ fn watch(workers: &mut Vec<ChildProcess>, stop: &AtomicBool) -> anyhow::Result<(
     while !stop.load(Ordering::Relaxed) {
         workers.retain_mut(|worker| {
             let Some(status) = worker.exit_status() else { return true };
-            eprintln!("{} ended: {status}; queries go to the others", worker.name);
+            let name = &worker.name;
+            output::note(&format!("{name} ended: {status}; queries go to the others"));
             false
         });
         if workers.is_empty() {

@@ -29,8 +29,9 @@ impl Costs {
                 "the penalty of a miss on this machine was not measured: {measure}"
             ));
         };
-        let limits: Limits = serde_json::from_value(kept.clone()).map_err(|_| {
-            format!("the limits beside the result are of another version: {measure} again")
+        let limits = Limits::read(kept.clone()).ok_or_else(|| {
+            let wrong = "the limits beside the result are of another version, or implausible";
+            format!("{wrong}: {measure} again")
         })?;
         let penalties = Penalties::of(&limits).ok_or_else(|| {
             "the measured latencies do not show how large L2 and the last level are".to_owned()

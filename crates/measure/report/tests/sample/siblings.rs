@@ -42,6 +42,15 @@ pub(crate) fn without_slots() -> Results {
     with_limits(of(SKYLAKE, &[0, 1]))
 }
 
+/// No pause takes so long: another program wrote it.
+pub(crate) fn with_wrong_limits() -> Results {
+    let mut results = siblings();
+    let mut limits = limits();
+    limits["pause_ns"] = json!(1e300);
+    results.record.limits = Some(limits);
+    results
+}
+
 /// Nobody measured what a miss costs.
 pub(crate) fn without_limits() -> Results {
     of(ZEN, &[0, 2])
