@@ -252,10 +252,11 @@ mod tests {
         for cached in [Cached::Here, Cached::Elsewhere] {
             file.as_file().set_len(13).unwrap();
             let files = LocalFiles { files: LocalFileSystem::new(), cached };
-            let found = files.get_ranges(&location, &[0..12, 4..12]).await.unwrap();
+            let ranges = [0..12, 4..12];
+            let found = files.get_ranges(&location, &ranges).await.unwrap();
             assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);
             file.as_file().set_len(12).unwrap();
-            let said = files.get_ranges(&location, &[4..12]).await.unwrap_err().to_string();
+            let said = files.get_ranges(&location, &ranges).await.unwrap_err().to_string();
             assert!(said.contains("its metadata is cut short"), "{said}");
         }
     }

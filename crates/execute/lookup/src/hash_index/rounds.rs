@@ -128,16 +128,15 @@ where
                 // Those whose hint is a block old.
                 self.go_on(&mut ready, &mut later, sink);
                 mem::swap(&mut ready, &mut later);
-                let mut row = (first - blocks_ahead * BLOCK) as Row;
-                let places = &mut sink.0[row as usize..];
-                for ((key, home), place) in keys.iter().zip(&*homes).zip(places) {
+                let first = first - blocks_ahead * BLOCK;
+                let places = &mut sink.0[first..];
+                for (at, ((key, home), place)) in keys.iter().zip(&*homes).zip(places).enumerate() {
                     *place =
                         sink.1(match lines.first(*home, true, |other| other.borrow() == key) {
                             First::Found(entry) => Some(&entry.1),
                             First::Missing => None,
-                            First::Further => self.begin(*home, row, &mut later),
+                            First::Further => self.begin(*home, (first + at) as Row, &mut later),
                         });
-                    row += 1;
                 }
             }
             if let Some(keys) = hinted.next() {
