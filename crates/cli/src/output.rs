@@ -18,9 +18,9 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     bytes(b"\n")
 }
 
-/// A line for people on standard error, which may be closed.
-pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+/// A remark for people on standard error, which may be closed; its control characters are escaped.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", escaped(text));
 }
 
 /// Text with control characters as `\u{1b}`: what a study or a server says must not steer the

@@ -1,11 +1,9 @@
 //! Restores settings of the machine that a killed run left changed: the next command does it.
 
-use std::io::Write;
-
 use workahead_machine::Sysroot;
 use workahead_machine::control::{self, Restored};
 
-use crate::output::escaped;
+use crate::output;
 
 /// Restores them, and reports on standard error; usually there are none.
 pub(crate) fn recover() {
@@ -24,6 +22,6 @@ fn report(restored: &[Restored]) {
             None => format!("restored {path} to {value}"),
             Some(trouble) => format!("{path} is {value}: {trouble}"),
         };
-        let _ = writeln!(std::io::stderr(), "{}", escaped(&line));
+        output::note(&line);
     }
 }

@@ -7,7 +7,6 @@
 //! ```
 
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,11 +96,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let recorder = Recorder::begin(&target, &args.plans_of)?;
     if !args.json {
         // Standard error may be closed; the capture matters more.
-        let _ = writeln!(
-            std::io::stderr(),
-            "capturing for {}; Ctrl-C keeps what was seen by then",
-            summary::duration(args.time.as_secs_f64())
-        );
+        let time = summary::duration(args.time.as_secs_f64());
+        output::note(&format!("capturing for {time}; Ctrl-C keeps what was seen by then"));
     }
     let capture = watch(recorder, args.time);
     if capture.windows.is_empty() {

@@ -37,7 +37,7 @@ struct Seen {
     waiting: Vec<String>,
 }
 
-/// Writes the page, and returns its path.
+/// Writes the page.
 pub(super) fn write(dir: &Path, capacity: &Capacity, observed: &Observed) -> anyhow::Result<()> {
     let row = |resource| [name(resource), in_use(resource), ceiling(resource)];
     let page = Page {

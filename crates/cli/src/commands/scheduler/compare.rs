@@ -18,7 +18,6 @@ mod render;
 mod rows;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -140,7 +139,7 @@ fn candidates(named: &[Candidate]) -> anyhow::Result<Vec<Candidate>> {
             let peer: Candidate = peer.parse()?;
             match peer.check() {
                 Ok(()) => candidates.push(peer),
-                Err(error) => note(&format!("left out: {error}")),
+                Err(error) => output::note(&format!("left out: {error}")),
             }
         }
     }
@@ -174,11 +173,6 @@ fn empty(args: &Args, candidates: &[Candidate], machine: &Machine) -> Record {
     }
 }
 
-/// A remark on standard error; somebody may have closed it.
-fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", output::escaped(text));
-}
-
 /// A scheduler in a round.
 struct Stage<'a> {
     round: u32,
@@ -199,7 +193,7 @@ impl Stage<'_> {
     ) -> anyhow::Result<()> {
         for load in loads {
             let (round, scheduler) = (self.round + 1, self.candidate.words.clone());
-            note(&format!("round {round} of {}: {scheduler}, {}", args.rounds, load.name));
+            output::note(&format!("round {round} of {}: {scheduler}, {}", args.rounds, load.name));
             let counted = self.counted(load).and_then(|figures| {
                 attached.check()?;
                 Ok(figures)
@@ -220,7 +214,7 @@ impl Stage<'_> {
 
     /// None of the loads ran.
     fn failed(&self, loads: &[&'static Load], error: &anyhow::Error, record: &mut Record) {
-        note(&format!("{}: {error:#}", self.candidate.words));
+        output::note(&format!("{}: {error:#}", self.candidate.words));
         record.cells.extend(loads.iter().map(|load| Cell {
             round: self.round + 1,
             scheduler: self.candidate.words.clone(),

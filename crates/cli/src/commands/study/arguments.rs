@@ -143,7 +143,7 @@ impl ObservedServerArguments {
         let target = self.server().target()?.context("the URL of a server")?;
         let target = RefCell::new(target);
         if let Some(writes) = examine(&target)? {
-            output::note(&output::escaped(&writes));
+            output::note(&writes);
         }
         Ok(target.into_inner())
     }
@@ -156,7 +156,7 @@ impl ServerArguments {
         let mut target =
             Target::parse(url, access).map_err(|error| WrongUse::error(error.to_string()))?;
         if let Some(ignored) = target.find_password(&|name| std::env::var_os(name)) {
-            output::note(&output::escaped(&ignored));
+            output::note(&ignored);
         }
         target.address.cleartext = self.allow_cleartext;
         Ok(Some(Target { superuser: self.allow_superuser, ..target }))
@@ -193,7 +193,7 @@ impl ServerArguments {
         let open: Opener<anyhow::Error> = Box::new(move |context| {
             let named = || format!("study `{id}`");
             if let Some(writes) = examine(&target).with_context(named)? {
-                output::note(&output::escaped(&writes));
+                output::note(&writes);
             }
             let target = target.borrow().clone();
             workahead_engines::attached(&engine, target, context).with_context(named)
