@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has too much to do: idle CPUs take from any queue, busy ones now and then from a longer one,
- * and from one that nobody serves, since a higher scheduling class has the CPU or it is going away. */
+/* Who has too much to do: idle CPUs take from any queue, busy ones now and then from one whose
+ * threads weigh more, and from one that nobody serves, since a higher scheduling class has the CPU
+ * or it is going away. */
 #ifndef WORKAHEAD_BALANCE_H
 #define WORKAHEAD_BALANCE_H
 
@@ -8,14 +9,18 @@
 
 /* Slices after which a queue is said not to be served. */
 #define UNSERVED_SLICES 8
-/* More than any queue is long: one that is not served goes first. */
-#define UNSERVED (1 << 20)
+/* More than any queue weighs: one that is not served goes first. */
+#define UNSERVED (1ULL << 56)
+/* Loads that differ by less than this part are alike: weights in control groups change with all that
+ * wakes up. */
+#define ALIKE 16
 
-/* The allowed CPU with the shortest queue, for new threads: nobody has run with them yet. */
+/* The allowed CPU with the least load, for new threads: nobody has run with them yet. */
 static __always_inline s32 least_busy(struct task_struct *p, struct settings *set,
 				      s32 otherwise)
 {
-	s32 best = otherwise, length, shortest = 0x7fffffff;
+	u64 least = ~0ULL;
+	s32 best = otherwise;
 	struct cpu *cpu;
 	u32 i;
 
@@ -23,9 +28,8 @@ static __always_inline s32 least_busy(struct task_struct *p, struct settings *se
 		cpu = cpu_of(i);
 		if (!cpu || cpu->taken || !bpf_cpumask_test_cpu(i, p->cpus_ptr))
 			continue;
-		length = scx_bpf_dsq_nr_queued(i) + (cpu->weight != 0);
-		if (length < shortest) {
-			shortest = length;
+		if (cpu->load < least) {
+			least = cpu->load;
 			best = i;
 		}
 	}
@@ -46,8 +50,8 @@ static __always_inline bool steal(s32 me, struct stats *stats, struct settings *
 	return false;
 }
 
-/* Moves the first thread that may come from one queue to this CPU's. */
-static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct settings *set)
+/* Moves the first thread that may come and weighs less than `most` from one queue to this CPU's. */
+static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, u64 most, struct settings *set)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
@@ -60,12 +64,15 @@ static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, struct setti
 		if (cpu->scanned++ >= set->scan_max)
 			break;
 		task = task_of(p);
-		if (!task || !bpf_cpumask_test_cpu(me, p->cpus_ptr))
+		if (!task || burden_weight(task->burdens) >= most ||
+		    !bpf_cpumask_test_cpu(me, p->cpus_ptr))
 			continue;
 		settle(task, me, cpu, set->slice_ns);
 		if (task->queued_at && itas_before(task->queued_at, cpu->oldest))
 			cpu->oldest = task->queued_at;
 		moved = move_at(&it, p, me, task->vruntime);
+		if (moved)
+			burden(task, me, task->burdens);
 		break;
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -101,8 +108,9 @@ static __always_inline void relieve(s32 from, struct stats *stats, struct settin
 static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats,
 				    struct settings *set, u64 now)
 {
-	s32 longest = scx_bpf_dsq_nr_queued(me) + 1, from = NOWHERE, length;
+	u64 most = cpu->load + cpu->load / ALIKE, load;
 	struct cpu *other;
+	s32 from = NOWHERE;
 	u32 i;
 
 	if ((s64)(now - cpu->balanced_at) < (s64)set->balance_ns)
@@ -110,22 +118,22 @@ static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats
 	cpu->balanced_at = now;
 	bpf_for(i, 0, set->cpus) {
 		other = i == (u32)me ? NULL : cpu_of(i);
-		if (!other)
+		if (!other || scx_bpf_dsq_nr_queued(i) <= 0)
 			continue;
-		length = scx_bpf_dsq_nr_queued(i);
-		if (length > 0 && (s64)(now - other->served_at) >
-				  (s64)set->slice_ns * UNSERVED_SLICES)
-			length += UNSERVED;
-		if (length > longest) {
-			longest = length;
+		load = other->load;
+		if ((s64)(now - other->served_at) > (s64)set->slice_ns * UNSERVED_SLICES)
+			load += UNSERVED;
+		if (load > most) {
+			most = load;
 			from = i;
 		}
 	}
 	if (from == NOWHERE)
 		return;
-	if (pull(me, cpu, from, set))
+	/* Who weighs less than the difference makes it smaller. */
+	if (pull(me, cpu, from, most - cpu->load, set))
 		stats->balanced++;
-	else if (longest >= UNSERVED)
+	else if (most >= UNSERVED)
 		relieve(from, stats, set, now);
 }
 

@@ -105,8 +105,10 @@ static __always_inline bool park(struct bpf_iter_scx_dsq *it, struct task_struct
 
 	if (!until)
 		return false;
-	if (task)
+	if (task) {
 		task->queued_at = 0;
+		burden(task, NOWHERE, 0);
+	}
 	stats->parked++;
 	return move_at(it, p, PARKED, until);
 }

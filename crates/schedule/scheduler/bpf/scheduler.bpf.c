@@ -73,6 +73,7 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 		stats = stats_of(bpf_get_smp_processor_id());
 		if (stats)
 			stats->parked++;
+		burden(task, NOWHERE, 0);
 		insert_at(p, PARKED, set->slice_ns, until, enq_flags);
 		return;
 	}
@@ -86,6 +87,7 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 	if (itas_before(task->vruntime, cpu->least - set->slice_ns / 2))
 		task->vruntime = cpu->least - set->slice_ns / 2;
 	task->queued_at = now;
+	burden(task, me, task->weight ?: own_weight(p));
 	insert_at(p, me, set->slice_ns, task->vruntime, enq_flags);
 	if ((enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu, set, now)) {
 		stats = stats_of(bpf_get_smp_processor_id());
@@ -139,7 +141,8 @@ void OPERATION(workahead_running, struct task_struct *p)
 		advance(cpu, task->vruntime);
 	cpu->started = now;
 	cpu->vruntime = task->vruntime;
-	cpu->weight = effective_weight(cpu, p);
+	cpu->weight = task->weight = effective_weight(cpu, p);
+	burden(task, me, cpu->weight);
 	cpu->passing = cpu->passes;
 	cpu->passes = 0;
 	task->queued_at = 0;
@@ -190,7 +193,10 @@ void OPERATION(workahead_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task *task = task_of(p);
 
-	if (!task || !task->busy_in)
+	if (!task)
+		return;
+	burden(task, NOWHERE, 0);
+	if (!task->busy_in)
 		return;
 	take_load(task->busy_in, task->counted);
 	task->busy_in = 0;
@@ -249,8 +255,11 @@ s32 OPERATION(workahead_init_task, struct task_struct *p, struct scx_init_task_a
 
 void OPERATION(workahead_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
+	struct task *task = task_of(p);
 	u32 pid = p->pid;
 
+	if (task)
+		burden(task, NOWHERE, 0); /* moved by a CPU that had seen it before it fell asleep */
 	if (p->pid == p->tgid)
 		bpf_map_delete_elem(&wa_tags, &pid);
 }
@@ -292,6 +301,7 @@ static int unpark(void *map, u32 *key, struct parking *parking)
 		task->queued_at = now;
 		if (itas_before(now, cpu->oldest))
 			cpu->oldest = now;
+		burden(task, there, task->weight ?: own_weight(p));
 		if (move_at(&it, p, there, task->vruntime))
 			scx_bpf_kick_cpu(there, SCX_KICK_IDLE);
 	}

@@ -72,6 +72,12 @@ static __always_inline u64 weight_of_group(struct task_group *group)
 	return weight ?: 1;
 }
 
+/* Without its groups. */
+static __always_inline u64 own_weight(struct task_struct *p)
+{
+	return (u64)(p->scx.weight ?: 100) * WEIGHT_ONE;
+}
+
 static __always_inline u64 quota_of(struct task_group *group)
 {
 	return bpf_core_field_exists(group->cfs_bandwidth) ? group->cfs_bandwidth.quota : NO_QUOTA;
@@ -153,7 +159,7 @@ static __always_inline void take_load(u64 group, u64 weight)
 __noinline u64 effective_weight(struct cpu *cpu __arg_nonnull, struct task_struct *p __arg_trusted)
 {
 	struct task_group *group = group_above(p);
-	u64 weight = (u64)(p->scx.weight ?: 100) * WEIGHT_ONE, load;
+	u64 weight = own_weight(p), load;
 	struct share *share;
 	u32 i;
 
@@ -170,6 +176,33 @@ __noinline u64 effective_weight(struct cpu *cpu __arg_nonnull, struct task_struc
 		group = group->parent;
 	}
 	return weight ?: 1;
+}
+
+/* A task's part of a CPU's load, in one word, which is exchanged: two CPUs that move it, wake it up
+ * or end it at the same time don't both take it out of the old one's load. */
+#define BURDEN_BITS 48
+
+static __always_inline u64 burden_weight(u64 burden)
+{
+	return burden & ((1ULL << BURDEN_BITS) - 1);
+}
+
+/* Makes the task part of the load of a CPU, NOWHERE for none. */
+static __always_inline void burden(struct task *task, s32 on, u64 weight)
+{
+	u64 new = on == NOWHERE ? 0 : (u64)(on + 1) << BURDEN_BITS | burden_weight(weight);
+	struct cpu *cpu;
+	u64 old;
+
+	if (task->burdens == new)
+		return;
+	old = __sync_lock_test_and_set(&task->burdens, new);
+	cpu = old ? cpu_of((s32)(old >> BURDEN_BITS) - 1) : NULL;
+	if (cpu)
+		__sync_fetch_and_add(&cpu->load, -burden_weight(old));
+	cpu = new ? cpu_of(on) : NULL;
+	if (cpu)
+		__sync_fetch_and_add(&cpu->load, burden_weight(new));
 }
 
 /* Moves the period of a group on to now; a debt stays, as far as it can be paid. */

@@ -24,6 +24,8 @@ struct task {
 	u64 began_at;  /* ns; its turn */
 	u64 busy_in;   /* control group in which it is counted as runnable, 0 for none */
 	u64 counted;   /* weight by which */
+	u64 burdens;   /* CPU whose load it is part of, and how much of it; see burden() */
+	u64 weight;    /* in the tree of control groups, when it ran last; 0 before that */
 	/* Under any scheduler: */
 	u64 ready_at; /* ns; since when it waits to run, 0 when it doesn't */
 	u64 woken_at; /* ns; 0 when it didn't wake up or has run since */
@@ -39,6 +41,7 @@ struct cpu {
 	u64 started;  /* ns; until when the running thread is charged */
 	u64 vruntime; /* of the running thread, at `started` */
 	u64 weight;   /* of the running thread in the tree of control groups, 0 when none of ours runs */
+	u64 load;     /* weights of the threads that run or wait here */
 	u64 passed;   /* ns; how long threads ran here before others of the queue, all together */
 	u64 balanced_at;
 	u64 served_at;	/* ns; when it decided last */

@@ -48,7 +48,7 @@ pub struct Settings {
     pub patience_ns: u64,
     /// A thread that wakes up and is so far behind the one that runs preempts it; 0 for never.
     pub preempt_ns: u64,
-    /// How often a busy CPU looks for a longer queue than its own.
+    /// How often a busy CPU looks for a queue whose threads weigh more than its own.
     pub balance_ns: u64,
     /// Most threads of a queue that are examined for one decision.
     pub scan_max: u32,

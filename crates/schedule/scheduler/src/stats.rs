@@ -31,7 +31,7 @@ pub struct Stats {
     pub direct: u64,
     /// Threads that idle CPUs took from others' queues.
     pub stolen: u64,
-    /// Threads that busy CPUs took from longer queues.
+    /// Threads that busy CPUs took from queues that weigh more.
     pub balanced: u64,
     /// Wake-ups that preempted.
     pub preempted: u64,
@@ -236,7 +236,7 @@ impl Stats {
             ("lost", "Chosen threads that had left the queue.", self.lost),
             ("idle_wakeups", "Wake-ups run at once on an idle CPU.", self.direct),
             ("stolen", "Threads that idle CPUs took from queues.", self.stolen),
-            ("balanced", "Threads that busy CPUs took from longer queues.", self.balanced),
+            ("balanced", "Threads that busy CPUs took from queues that weigh more.", self.balanced),
             ("preemptions", "Wake-ups that preempted.", self.preempted),
             ("parked", "Threads that waited for the quota of their cgroup.", self.parked),
             ("switches", "Switches of all scheduling classes.", self.switches),

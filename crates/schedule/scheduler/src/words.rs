@@ -22,7 +22,7 @@ pub const WORDS: &str = "\
   max-delay=10ms|off       the most by which aggregation delays a thread that wakes up; without a
                            unit milliseconds; off is the paper's pure bonus
   slice=4ms patience=1s    a time slice; a task that waits for longer goes first
-  preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a longer queue
+  preempt=1ms balance=4ms  when a wake-up preempts; how often a busy CPU looks for a heavier queue
   scan-max=64 survey=0|1   threads examined per decision; also count concurrent groups";
 
 /// The names of all settings.

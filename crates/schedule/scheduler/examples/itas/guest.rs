@@ -298,22 +298,31 @@ fn weights(_: Length) -> Result<()> {
     let scheduler = attach_with(&plain(paper()))?;
     let me = std::env::current_exe()?;
     let me = me.to_str().context("a path in UTF-8")?;
-    // On one CPU, by long spins, as switches are charged too. The light one lives within the time
-    // of the other.
-    let beside = |nice: &str, ms: &str| {
-        Load::commands(1, &["taskset", "4", "nice", "-n", nice, me, "work", "1", ms, "100"])
-    };
-    let usual = beside("0", "5000")?;
-    std::thread::sleep(Duration::from_millis(500));
-    let light = beside("10", "2500")?;
-    let spins = |load: Load| -> Result<f64> {
+    let beside =
+        |nice: &str, words: &[&str]| Load::commands(1, &[&["nice", "-n", nice], words].concat());
+    let number = |load: Load| -> Result<f64> {
         let printed = load.finish()?;
         Ok(printed[0].split(' ').next().context("a number")?.parse()?)
     };
-    let (light, usual) = (spins(light)?, spins(usual)?);
+    // On one CPU, by long spins, as switches are charged too. The light one lives within the time
+    // of the other.
+    let pinned = |ms| ["taskset", "4", me, "work", "1", ms, "100"];
+    let usual = beside("0", &pinned("5000"))?;
+    std::thread::sleep(Duration::from_millis(500));
+    let light = beside("10", &pinned("2500"))?;
+    let (light, usual) = (number(light)?, number(usual)?);
     let share = (light / 2.5) / ((light + usual) / 5.0);
     println!("  nice 10 beside nice 0 gets {share:.3} (0.097 by their weights)");
     ensure!((share - 0.097).abs() <= 0.03, "nice 10 beside nice 0 gets {share:.3}, not 0.097");
+    // On all of them, where threads go by themselves.
+    let loads = ["0", "5", "10"].map(|nice| beside(nice, &[me, "spin", "1", "8000"]));
+    let times: Vec<f64> = loads.into_iter().map(|load| number(load?)).collect::<Result<_>>()?;
+    let all: f64 = times.iter().sum();
+    let shares: Vec<f64> = times.iter().map(|time| time / all).collect();
+    println!("  nice 0, 5 and 10 on four CPUs get {shares:.3?} (0.697, 0.228, 0.075)");
+    for (share, due) in shares.iter().zip([0.697, 0.228, 0.075]) {
+        ensure!((share - due).abs() <= 0.03, "a share of {share:.3}, due is {due:.3}");
+    }
     drop(scheduler);
     Ok(())
 }

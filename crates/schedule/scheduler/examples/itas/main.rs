@@ -9,6 +9,7 @@
 //!                                   for two windows of 400 ms, one of them to settle
 //!   itas work THREADS MILLISECONDS [SPINS]
 //!                                   threads of one process on each CPU, which yield after spins
+//!   itas spin THREADS MILLISECONDS  threads for each CPU, which go where they like; their CPU time
 //!   itas serve THREADS MILLISECONDS threads on each CPU that sleep and answer
 //!   itas start PROGRAM [WORDS]      start a scheduler's program and stay, for a minute
 //!   itas fork CHILDREN MILLISECONDS processes of one thread on each CPU, of one parent
@@ -68,14 +69,15 @@ fn obey(words: &[&str]) -> Result<()> {
             let spins_per_yield = rest.first().map_or(Ok(1), |word| word.parse())?;
             work::run(threads.parse()?, Duration::from_millis(ms.parse()?), spins_per_yield)
         }
+        ["spin", count, ms] => work::spin(count.parse()?, Duration::from_millis(ms.parse()?)),
         ["serve", threads, ms] => work::serve(threads.parse()?, Duration::from_millis(ms.parse()?)),
         ["fork", children, ms] => work::fork(children.parse()?, ms),
         ["roam", threads, ms] => work::roam(threads.parse()?, Duration::from_millis(ms.parse()?)),
         ["test", rest @ ..] => test(guest::test, rest),
         ["timed", rest @ ..] => test(guest::timed, rest),
         _ => {
-            let usage = "itas run|set WORDS | stats | tune MS | stop | work|serve|fork|roam N MS \
-                         | test | timed";
+            let usage = "itas run|set WORDS | stats | tune MS | stop | test | timed \
+                         | work|spin|serve|fork|roam N MS";
             bail!("usage: {usage}\n{WORDS}")
         }
     }

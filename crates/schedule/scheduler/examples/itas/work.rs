@@ -23,6 +23,13 @@ pub(crate) fn serve(threads_per_cpu: usize, time: Duration) -> Result<()> {
     Ok(())
 }
 
+/// Runs threads that never yield and stay on no CPU, and prints what CPU time they had.
+pub(crate) fn spin(threads_per_cpu: usize, time: Duration) -> Result<()> {
+    let load = Load { work: Work::Spinning, threads: threads_per_cpu, is_pinned: false };
+    println!("{} s", load.run(Window { settle: time / 8, time: time / 8 * 7 })?.cpu_s);
+    Ok(())
+}
+
 fn done(work: Work, threads: usize, time: Duration) -> Result<u64> {
     let load = Load { work, threads, is_pinned: true };
     Ok(load.run(Window { settle: Duration::ZERO, time })?.work)
