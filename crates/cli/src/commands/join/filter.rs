@@ -32,9 +32,10 @@ const SHOWN_CHARACTERS: usize = 200;
 /// Compiles a filter over inputs with these columns.
 pub(crate) fn compile(text: &str, left: &Schema, right: &Schema) -> anyhow::Result<Filter> {
     let wrong = |why: String| WrongUse::error(format!("--filter {}: {why}", shown(text)));
-    let read = nesting::on_deep_stack(text, || {
-        let mut names = ColumnResolver::new(left, right);
-        let syntax = syntax::parse(text)?;
+    let (owned, left, right) = (text.to_owned(), left.clone(), right.clone());
+    let read = nesting::on_deep_stack(text, move || {
+        let mut names = ColumnResolver::new(&left, &right);
+        let syntax = syntax::parse(&owned)?;
         let condition = syntax::resolve(&syntax, &mut names)?.of_type(&DataType::Boolean)?;
         Ok((condition, names.used()))
     });

@@ -8,6 +8,8 @@
 //! The parser builds chains of operators without recursion, but drops them with it.
 
 use std::ops::ControlFlow;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
 use sqlparser::keywords::Keyword;
@@ -34,19 +36,34 @@ pub(super) fn too_deep() -> String {
     )
 }
 
-/// Reads a text where there is room for any parsed form of it.
-pub(super) fn on_deep_stack<T: Send>(
+/// Chains of a hundred thousand links are read in a second.
+const READ_AT_MOST: Duration = Duration::from_secs(10);
+
+/// Reads a text where there is room for any parsed form of it, and no longer than that takes: the
+/// parser doubles its time with each level of a wrong text, and can't be stopped.
+pub(super) fn on_deep_stack<T: Send + 'static>(
     text: &str,
-    read: impl FnOnce() -> Result<T, String> + Send,
+    read: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     let deep = text.len().saturating_mul(STACK_BYTES_A_BYTE);
     let deep = deep.saturating_add(PARSER_LEVELS_MAX * STACK_BYTES_A_LEVEL);
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(deep);
-        let reading = thread.spawn_scoped(scope, read);
-        let reading = reading.map_err(|error| format!("no thread to read it on: {error}"))?;
-        reading.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
-    })
+    let (tell, told) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().stack_size(deep);
+    let reading = thread.spawn(move || {
+        let _ = tell.send(read());
+    });
+    let reading = reading.map_err(|error| format!("no thread to read it on: {error}"))?;
+    match told.recv_timeout(READ_AT_MOST) {
+        Ok(read) => read,
+        Err(RecvTimeoutError::Timeout) => Err(format!(
+            "it can't be read within {} s: look for a bracket or a word that is wrong",
+            READ_AT_MOST.as_secs()
+        )),
+        Err(RecvTimeoutError::Disconnected) => match reading.join() {
+            Ok(()) => Err("it can't be read".into()),
+            Err(why) => std::panic::resume_unwind(why),
+        },
+    }
 }
 
 /// Refuses what the parser would recurse over without a limit of its own, or read as something else

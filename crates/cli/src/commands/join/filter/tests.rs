@@ -185,6 +185,15 @@ fn what_nests_deeper_is_refused() {
 }
 
 #[test]
+fn a_wrong_text_takes_no_time_without_end() {
+    let text = format!("{}left.id = 1 1{}", "f((".repeat(40), "))".repeat(40));
+    let start = std::time::Instant::now();
+    let error = results(&text).unwrap_err();
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    println!("{error} after {:?}", start.elapsed());
+}
+
+#[test]
 fn what_is_not_supported_may_nest_too() {
     on_small_stack(|| {
         for text in [
