@@ -4,6 +4,8 @@
 mod process;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -253,6 +255,14 @@ fn a_statement_that_makes_a_table_has_a_time_limit() {
 }
 
 #[test]
+fn a_pipe_is_no_table() {
+    let place = Place::new();
+    assert!(Command::new("mkfifo").arg(place.path("t.csv")).status().unwrap().success());
+    let said = place.fails(&["sql", "--table", "t=t.csv", "select * from t"], 2);
+    assert!(said.contains("not a regular file"), "{said}");
+}
+
+#[test]
 fn a_copy_replaces_no_link_and_no_device() {
     let place = Place::new();
     fs::write(place.path("victim.csv"), "precious").unwrap();
@@ -296,6 +306,50 @@ fn a_copy_that_fails_leaves_what_was_there() {
     let said = place.fails(&["sql", "copy (select 1) to 'a[1].csv'"], 2);
     assert!(said.contains("for a pattern"), "{said}");
     assert_eq!(place.names().len(), 4);
+}
+
+#[test]
+fn a_copy_keeps_who_may_read_and_sweeps_what_was_killed() {
+    let place = Place::new();
+    let mode = |name: &str| fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    fs::write(place.path("kept.csv"), "old").unwrap();
+    fs::set_permissions(place.path("kept.csv"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(place.path(".kept.csv.1-0.workahead-tmp"), "left").unwrap();
+    for rows in [10, 3_000_000] {
+        let query = format!("copy (select * from generate_series(1, {rows})) to 'kept.csv'");
+        let output = place.run(&["sql", &query]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(place.path("kept.csv")).unwrap().lines().count(), rows + 1);
+        assert_eq!((mode("kept.csv"), place.names()), (0o600, vec!["kept.csv".to_owned()]));
+    }
+    // Its folders are made.
+    let output = place.run(&["sql", "copy (select 1 as a) to 'some/where/one.csv'"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(place.path("some/where/one.csv")).unwrap(), "a\n1\n");
+}
+
+#[test]
+fn a_copy_beyond_what_a_file_may_have_says_so() {
+    let place = Place::new();
+    for format in ["csv", "parquet", "json"] {
+        let kept = format!("kept.{format}");
+        fs::write(place.path(&kept), "precious").unwrap();
+        for rows in [20_000, 2_000_000] {
+            let query = format!(
+                "copy (select md5(value::text) as t from generate_series(1, {rows})) to '{kept}'"
+            );
+            let script = "trap '' XFSZ; ulimit -f 200; exec \"$@\"";
+            let whole = place.command(&["sql", &query]);
+            let mut limited = Command::new("sh");
+            limited.args(["-c", script, "sh"]).arg(whole.get_program()).args(whole.get_args());
+            let output = limited.current_dir(place.path("")).output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(&format!("{kept}: File too large")), "{said}");
+            assert_eq!(fs::read_to_string(place.path(&kept)).unwrap(), "precious", "{format}");
+        }
+    }
+    assert_eq!(place.names(), ["kept.csv", "kept.json", "kept.parquet"]);
 }
 
 /// A file above 10 MB is read in parts by several threads.

@@ -9,6 +9,11 @@
 //! a buffer with zeros there, copies the file over them, and wakes the thread that asked. From the
 //! page cache nothing waits, so that a copy into fresh memory is all there is to do. What the cache
 //! hasn't is read as before.
+//!
+//! `object_store` writes `orders.parquet` as `orders.parquet#1` first, readable by everybody, which
+//! a killed process leaves behind.
+
+mod upload;
 
 use std::fmt;
 use std::fs::File;
@@ -26,12 +31,14 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    Result,
 };
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use tokio::task::spawn_blocking;
+use upload::Upload;
 
 /// Which thread reads what is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,17 +73,6 @@ impl LocalFiles {
         let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok()?;
         ranges.iter().map(|range| read(&file, range)).collect()
-    }
-
-    /// Refuses to write where something else than a file is: a link or a device would be replaced.
-    fn check_target(&self, location: &Path) -> Result<()> {
-        let path = self.files.path_to_filesystem(location)?;
-        match path.symlink_metadata() {
-            Ok(found) if !found.is_file() => {
-                Err(failed(&path, &"it is no regular file, and would be replaced by one"))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -150,17 +146,20 @@ impl ObjectStore for LocalFiles {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        self.check_target(location)?;
-        self.files.put_opts(location, payload, options).await
+        match options.mode {
+            PutMode::Overwrite => {
+                upload::put(self.files.path_to_filesystem(location)?, payload).await
+            }
+            _ => self.files.put_opts(location, payload, options).await,
+        }
     }
 
     async fn put_multipart_opts(
         &self,
         location: &Path,
-        options: PutMultipartOptions,
+        _: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.check_target(location)?;
-        self.files.put_multipart_opts(location, options).await
+        Ok(Box::new(Upload::start(self.files.path_to_filesystem(location)?).await?))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

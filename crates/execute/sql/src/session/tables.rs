@@ -7,6 +7,7 @@ use datafusion::datasource::file_format::options::ArrowReadOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use url::Url;
+use workahead_machine::regular_file;
 
 use super::SessionError;
 
@@ -20,8 +21,8 @@ pub(super) async fn register(
         |source| SessionError::Open { name: name.to_owned(), path: path.to_owned(), source };
     // DataFusion treats a missing file as an empty table.
     let found = std::fs::metadata(path).map_err(failed)?;
-    if found.is_file() {
-        std::fs::File::open(path).map_err(failed)?;
+    if !found.is_dir() {
+        regular_file::open(path).map_err(failed)?;
     }
     let absolute = path.canonicalize().map_err(failed)?;
     let ending = absolute.extension().unwrap_or_default().to_string_lossy();
