@@ -18,7 +18,12 @@ const UNSAFE_PACKAGES: [&str; 6] =
     ["-p", "workahead-machine", "-p", "workahead-walks", "-p", "workahead-lookup"];
 
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
-const CASES_WHEN_SLOW: &str = "8";
+const fn cases_when_slow(depth: Depth) -> &'static str {
+    match depth {
+        Depth::Usual | Depth::All => "3",
+        Depth::Full => "8",
+    }
+}
 
 /// Arithmetic on curves that were measured, and nothing unsafe: a third of a checker's time.
 const SAFE: [&str; 3] = ["--", "--skip", "limits::cache_sizes::tests::"];
@@ -47,7 +52,7 @@ pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
 pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
     let nightly = has_nightly();
     let sanitized = if nightly {
-        Stage::tests("address sanitizer", vec![sanitizer(workspace)])
+        Stage::tests("address sanitizer", vec![sanitizer(workspace, depth)])
     } else {
         Stage::skipped("address sanitizer", "no nightly toolchain; valgrind instead")
     };
@@ -56,12 +61,12 @@ pub(crate) fn memory(workspace: &Workspace, depth: Depth) -> Vec<Stage> {
     } else if !answers(Command::new("valgrind").arg("--version")) {
         Stage::skipped("valgrind", "not installed: apt-get install valgrind")
     } else {
-        Stage::tests("valgrind", vec![valgrind(workspace)])
+        Stage::tests("valgrind", vec![valgrind(workspace, depth)])
     };
     vec![sanitized, valgrind]
 }
 
-fn sanitizer(workspace: &Workspace) -> Command {
+fn sanitizer(workspace: &Workspace, depth: Depth) -> Command {
     // Naming the target keeps the flag off build scripts and procedural macros.
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = workspace.cargo_of("nightly", &["test", "--target", &target]);
@@ -72,11 +77,11 @@ fn sanitizer(workspace: &Workspace) -> Command {
         .args(SAFE)
         .env("CARGO_TARGET_DIR", workspace.target().join("asan"))
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("PROPTEST_CASES", CASES_WHEN_SLOW);
+        .env("PROPTEST_CASES", cases_when_slow(depth));
     command
 }
 
-fn valgrind(workspace: &Workspace) -> Command {
+fn valgrind(workspace: &Workspace, depth: Depth) -> Command {
     let target = format!("{}_UNKNOWN_LINUX_GNU", std::env::consts::ARCH.to_uppercase());
     let mut command = workspace.cargo(&["test"]);
     command
@@ -84,7 +89,7 @@ fn valgrind(workspace: &Workspace) -> Command {
         .args(["--lib"])
         .args(SAFE)
         .env(format!("CARGO_TARGET_{target}_RUNNER"), "valgrind --quiet --error-exitcode=99")
-        .env("PROPTEST_CASES", CASES_WHEN_SLOW);
+        .env("PROPTEST_CASES", cases_when_slow(depth));
     command
 }
 

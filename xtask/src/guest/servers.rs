@@ -34,8 +34,8 @@ pub(super) fn run(workspace: &Workspace, depth: Depth) -> Result<bool> {
     succeed(build.args(Build::whole(workspace)?).args(["--bin", "workahead"]))?;
     match depth {
         Depth::Usual | Depth::All => {
-            // A loss of one run in two may be chance: more runs tell.
-            Ok(measured(workspace, &["--repetitions", "2"], 900)?
+            // A loss of one run may be chance: more runs tell.
+            Ok(measured(workspace, &["--repetitions", "1"], 900)?
                 || measured(workspace, &["--repetitions", "6"], 1800)?)
         }
         Depth::Full => measured(workspace, &["--scale", "full"], 3000),
