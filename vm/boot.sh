@@ -7,7 +7,7 @@
 #
 # FILEs lie in /payload, the working directory and first in PATH; PATHs, files or whole trees, where
 # they lie here. Programs bring the libraries they need. All of it is memory of the guest: raise -m.
-# What the command writes to /dev/ttyS2 is in -o's FILE afterwards: text, its lines end in CR LF.
+# -o's FILE has the command's writes to /dev/ttyS2 afterwards: text, its lines end in CR LF.
 # With -i an instruction takes 2^SHIFT ns of the guest's time, however long it takes here: what else
 # the host does can't be seen there, and sleeping takes next to none. CPUs take turns of 16384
 # instructions.
@@ -21,7 +21,7 @@
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 architecture='' kernel='' memory=768 smp='' seconds=120 files=() paths=()
-told=/dev/null clock=()
+output=/dev/null clock=()
 # A CPU's turn lasts until some timer is due, or it executes PAUSE, or interrupts another. The guest
 # doesn't know of turns: where they are long, programs that never end one early do more in what it
 # takes for a second than others. A filter of nothing has a timer.
@@ -39,7 +39,7 @@ while getopts a:k:m:s:t:i:f:d:o: option; do
   i) counted "$OPTARG" ;;
   f) files+=("$OPTARG") ;;
   d) paths+=("$OPTARG") ;;
-  o) told=$OPTARG ;;
+  o) output=$OPTARG ;;
   *) exit 2 ;;
   esac
 done
@@ -60,7 +60,7 @@ case $architecture in
   : "${smp:=4,sockets=1,cores=2,threads=2}"
   busybox=busybox
   qemu=(qemu-system-x86_64 -cpu qemu64,-cx16,+rdrand -serial stdio
-    -serial "file:$work/status" -serial "file:$told")
+    -serial "file:$work/status" -serial "file:$output")
   words+=" console=ttyS0 slab_debug=F,kmalloc-* tsc=reliable"
   ;;
 arm64)
@@ -72,7 +72,7 @@ arm64)
   qemu=(qemu-system-aarch64 -machine virt -cpu max -serial stdio
     -chardev null,id=none -device pci-serial,chardev=none
     -chardev "file,id=status,path=$work/status" -device pci-serial,chardev=status
-    -chardev "file,id=told,path=$told" -device pci-serial,chardev=told)
+    -chardev "file,id=output,path=$output" -device pci-serial,chardev=output)
   # Its tests of ciphers take half a minute of the guest's time from everything else.
   words+=" console=ttyAMA0 cryptomgr.notests"
   ;;

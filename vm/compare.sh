@@ -35,6 +35,6 @@ exit $status
 RUN
 status=0
 "$here/boot.sh" -k "$kernel" -t "$seconds" -m 1500 -i "$shift_of_clock" -f "$work/workahead" \
-  -f "$work/run" "${files[@]}" -o "$work/told" sh run "$@" || status=$?
-tr -d '\r' <"$work/told" >"$record"
+  -f "$work/run" "${files[@]}" -o "$work/output" sh run "$@" || status=$?
+tr -d '\r' <"$work/output" >"$record"
 exit "$status"

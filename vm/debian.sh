@@ -17,7 +17,7 @@ private_apt() {
     -o APT::Sandbox::User=root)
 }
 
-# What there is in these suites, in one word.
+# The content of these suites, in one word.
 update() {
   printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
     "$mirror" "$1" "$keyring" >"$apt/sources/debian.sources"

@@ -3,7 +3,7 @@
 # verifies, kept outside of Git. Nothing of the host's own package lists is touched.
 #
 #   vm/fetch-kernel.sh          the first that there is of vm/kernels.txt, then any other from 6.16
-#   vm/fetch-kernel.sh next     another one: the one that was printed is no good, and removed
+#   vm/fetch-kernel.sh next     another one: the one that was printed does not work, and is removed
 #   vm/fetch-kernel.sh config   keeps its configuration beside it, too, and prints the path of that:
 #                               schedulers of the scx project read it as /boot/config-VERSION
 set -euo pipefail

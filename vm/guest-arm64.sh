@@ -20,7 +20,7 @@ files=(-f "$program")
 for beside in "$built/workahead" "$built/examples/loops"; do
   [ -e "$beside" ] && files+=(-d "$beside")
 done
-# As on any machine but: no counter is no excuse, and the rate of the clock is known.
+# As on any machine but: a missing counter is a failure, and the rate of the clock is known.
 exec "$here/boot.sh" -a arm64 -i "$shift_" -s "${WORKAHEAD_GUEST_CPUS:-1}" -m 2048 \
   -t "${WORKAHEAD_GUEST_SECONDS:-1200}" "${files[@]}" env WORKAHEAD_COUNTERS=required \
   WORKAHEAD_CYCLES_PER_INSTRUCTION=$((1 << shift_)) "$(basename "$program")" "$@"

@@ -27,7 +27,7 @@ work=$(mktemp -d /var/tmp/workahead-guest.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 strip -o "$work/workahead" "$program"
-inside=()
+carried=()
 for study in "${studies[@]}"; do
   sed 's/^scheduler = .*/scheduler = ["default"]/' "$study" >"$work/here.toml"
   "$work/workahead" study run "$work/here.toml" "$@" --no-limits --data-dir "$work/data" \
@@ -35,7 +35,7 @@ for study in "${studies[@]}"; do
     cat "$work/log" >&2
     exit 1
   }
-  inside+=(-f "$study")
+  carried+=(-f "$study")
 done
 for peer in $(sed -n '/^scheduler = /p' "${studies[@]}" | grep -o 'scx_[a-z]*' | sort -u); do
   found=$(command -v "$peer") || {
@@ -44,19 +44,19 @@ for peer in $(sed -n '/^scheduler = /p' "${studies[@]}" | grep -o 'scx_[a-z]*' |
   }
   # These read the kernel's configuration.
   "$here/fetch-kernel.sh" config >/dev/null
-  inside+=(-f "$found")
+  carried+=(-f "$found")
 done
 
 # mariadbd, its messages and character sets; postgres, and what its sessions load; time zones.
 for path in /etc/passwd /etc/group "$work/data" /usr/sbin/mariadbd \
   /usr/share/mysql/{english,charsets} /usr/lib/postgresql/*/{bin,lib/*.so} /usr/share/postgresql \
   /usr/share/zoneinfo; do
-  [ ! -e "$path" ] || inside+=(-d "$path")
+  [ ! -e "$path" ] || carried+=(-d "$path")
 done
 cat >"$work/run" <<'RUN'
 data=$1
 shift
-# Who made it here may be anybody there. The servers' users pass through what is root's.
+# The owner here may be anybody there. The servers' users pass through what is root's.
 [ ! -e "$data/mariadb" ] || chown -R mysql "$data/mariadb"
 [ ! -e "$data/postgres" ] || chown -R postgres "$data/postgres"
 chown 0 "$data" "$data"/*
@@ -68,6 +68,6 @@ done
 RUN
 status=0
 "$here/boot.sh" -t "$seconds" -m 2000 -i "$shift_of_clock" -f "$work/workahead" -f "$work/run" \
-  "${inside[@]}" -o "$work/told" sh run "$work/data" "$@" || status=$?
-tr -d '\r' <"$work/told" >"$observations"
+  "${carried[@]}" -o "$work/output" sh run "$work/data" "$@" || status=$?
+tr -d '\r' <"$work/output" >"$observations"
 exit "$status"

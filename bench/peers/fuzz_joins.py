@@ -3,7 +3,7 @@
     fuzz_joins.py --workahead PROGRAM --seconds N --seed S [--case N]
 
 Each case draws two inputs (key types, nulls, duplicates, skew), a type of join, perhaps a filter,
-and then several ways of doing the very same join: either build side, designs, threads, memory
+and then several ways of doing the very same join: either build side, layouts, threads, memory
 limits that make it spill, formats of files. Every result must be DuckDB's, as a multiset of rows.
 A case that fails is made smaller row by row, and printed with its seed.
 
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 TYPES = ["inner", "left", "right", "full", "left-semi", "right-semi", "left-anti", "right-anti",
          "left-mark", "right-mark"]
-DESIGNS = ["auto", "buckets", "dense", "bloom"]
+LAYOUTS = ["auto", "buckets", "dense", "bloom"]
 LIMITS = ["9MB", "14MB", "20MB"]
 
 WORDS = ["", "a", "b", "ab", "abc", "a b", "aB", "%", "_", "é", "a text longer than a view holds",
@@ -187,7 +187,7 @@ class Case:
         r = self.random
         for way in range(4):
             words = ["--build-side", ["left", "right"][way % 2],
-                     "--design", r.choice(DESIGNS), "--threads", str(r.randrange(1, 4))]
+                     "--layout", r.choice(LAYOUTS), "--threads", str(r.randrange(1, 4))]
             if r.random() < (0.8 if self.large else 0.1):
                 words += ["--memory-limit", r.choice(LIMITS)]
             yield words, [r.choice(["parquet", "parquet", "arrow", "arrows"]) for _ in range(3)]
@@ -344,22 +344,22 @@ def main():
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--case", type=int)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="fuzz-joins-")
     try:
-        fuzzer = Fuzzer(asked.workahead, folder)
+        fuzzer = Fuzzer(arguments.workahead, folder)
         listed(fuzzer)
-        if asked.case is not None:
-            right = fuzzer.run(asked.seed, asked.case)
+        if arguments.case is not None:
+            right = fuzzer.run(arguments.seed, arguments.case)
         else:
             right, number, failures = True, 0, 0
-            deadline = time.monotonic() + asked.seconds
+            deadline = time.monotonic() + arguments.seconds
             while time.monotonic() < deadline and failures < 5:
-                if not fuzzer.run(asked.seed, number):
+                if not fuzzer.run(arguments.seed, number):
                     right, failures = False, failures + 1
                 number += 1
         counts = ", ".join(f"{count} {name}" for name, count in fuzzer.counts.items() if count)
-        print(f"seed {asked.seed}: {counts}")
+        print(f"seed {arguments.seed}: {counts}")
         sys.exit(0 if right else 1)
     finally:
         shutil.rmtree(folder)

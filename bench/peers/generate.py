@@ -80,10 +80,10 @@ def write(path, chunks):
 class Draws:
     """The entries that probe rows ask for; those from `distinct` on have no build row."""
 
-    def __init__(self, rng, distinct, asked):
-        self.rng, self.distinct, self.asked = rng, distinct, asked
+    def __init__(self, rng, distinct, arguments):
+        self.rng, self.distinct, self.arguments = rng, distinct, arguments
         self.shares = None
-        if asked.zipf:
+        if arguments.zipf:
             self.shares = np.cumsum(1.0 / np.arange(1, distinct + 1))
             self.shares /= self.shares[-1]
 
@@ -91,7 +91,7 @@ class Draws:
         if self.shares is not None:
             # Ranks are entries: entries lie in no order in the build side.
             return np.searchsorted(self.shares, self.rng.random(rows)).astype(np.uint64)
-        return self.rng.integers(0, round(self.distinct / self.asked.hit_rate), rows, np.uint64)
+        return self.rng.integers(0, round(self.distinct / self.arguments.hit_rate), rows, np.uint64)
 
 
 def main():
@@ -104,48 +104,49 @@ def main():
     parser.add_argument("--hit-rate", type=float, default=1.0)
     parser.add_argument("--zipf", action="store_true")
     parser.add_argument("--dense", action="store_true")
-    asked = parser.parse_args()
-    os.makedirs(asked.out, exist_ok=True)
+    arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
 
     rng = np.random.default_rng(20240607)
-    distinct = asked.build // asked.duplicates
-    keys = KEYS[asked.keys]
-    entries = rng.permutation(np.repeat(np.arange(distinct, dtype=np.uint64), asked.duplicates))
-    payload = rng.integers(0, 1 << 31, asked.build, np.int64)
+    distinct = arguments.build // arguments.duplicates
+    keys = KEYS[arguments.keys]
+    entries = rng.permutation(np.repeat(np.arange(distinct, dtype=np.uint64), arguments.duplicates))
+    payload = rng.integers(0, 1 << 31, arguments.build, np.int64)
     # By entry, what its build rows add up to.
     value_of = np.zeros(distinct, np.int64)
     np.add.at(value_of, entries.astype(np.int64), payload)
 
     def build():
-        for start in range(0, asked.build, CHUNK_ROWS):
+        for start in range(0, arguments.build, CHUNK_ROWS):
             part = slice(start, start + CHUNK_ROWS)
-            yield keys(entries[part], asked.dense) | {"bv": pa.array(payload[part])}
+            yield keys(entries[part], arguments.dense) | {"bv": pa.array(payload[part])}
 
-    write(os.path.join(asked.out, "build.arrow"), build())
-    draws = Draws(rng, distinct, asked)
+    write(os.path.join(arguments.out, "build.arrow"), build())
+    draws = Draws(rng, distinct, arguments)
     answer = {"count": 0}
 
     def probe():
-        for start in range(0, asked.probe, CHUNK_ROWS):
-            drawn = draws.next(min(CHUNK_ROWS, asked.probe - start))
-            columns = keys(drawn, asked.dense)
+        for start in range(0, arguments.probe, CHUNK_ROWS):
+            drawn = draws.next(min(CHUNK_ROWS, arguments.probe - start))
+            columns = keys(drawn, arguments.dense)
             values = rng.integers(0, 1 << 31, len(drawn), np.int64)
             found = drawn < distinct
-            rows = int(found.sum()) * asked.duplicates
+            rows = int(found.sum()) * arguments.duplicates
             answer["count"] += rows
-            sums = {name: column_sum(column.filter(pa.array(found))) * asked.duplicates
+            sums = {name: column_sum(column.filter(pa.array(found))) * arguments.duplicates
                     for name, column in columns.items()}
-            sums["pv"] = int(values[found].sum()) * asked.duplicates
+            sums["pv"] = int(values[found].sum()) * arguments.duplicates
             sums["bv"] = int(value_of[drawn[found].astype(np.int64)].sum())
             for name, value in sums.items():
                 answer[name] = wrapped(answer.get(name, 0) + value)
             yield columns | {"pv": pa.array(values)}
 
-    write(os.path.join(asked.out, "probe.arrow"), probe())
+    write(os.path.join(arguments.out, "probe.arrow"), probe())
     # Last: where it exists, so do the others.
-    with open(os.path.join(asked.out, "answer.json.tmp"), "w", encoding="utf-8") as file:
+    path = os.path.join(arguments.out, "answer.json")
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
         json.dump(answer, file)
-    os.rename(os.path.join(asked.out, "answer.json.tmp"), os.path.join(asked.out, "answer.json"))
+    os.rename(path + ".tmp", path)
 
 
 if __name__ == "__main__":

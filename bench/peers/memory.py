@@ -64,20 +64,21 @@ def check(path, answer):
         sys.exit(f"{path} is wrong: {found}, not {wanted}")
 
 
-def datafusion(asked):
+def datafusion(arguments):
     import datafusion as df
 
     runtime = df.RuntimeEnvBuilder()
-    runtime = (runtime.with_fair_spill_pool if asked.pool == "fair"
-               else runtime.with_greedy_memory_pool)(asked.limit)
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(asked.out)) as spill:
+    runtime = (runtime.with_fair_spill_pool if arguments.pool == "fair"
+               else runtime.with_greedy_memory_pool)(arguments.limit)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(arguments.out)) as spill:
         runtime = runtime.with_disk_manager_specified(spill)
         config = (df.SessionConfig()
-                  .with_target_partitions(asked.threads)
+                  .with_target_partitions(arguments.threads)
                   .set("datafusion.optimizer.prefer_hash_join", "false"))
         context = df.SessionContext(config, runtime)
         for side in ("left", "right"):
-            context.register_parquet(side + "_side", os.path.join(asked.data, side + ".parquet"))
+            path = os.path.join(arguments.data, side + ".parquet")
+            context.register_parquet(side + "_side", path)
         joined = context.sql(
             "SELECT l.k, l.lv, r.k AS k_right, r.rv"
             " FROM left_side l JOIN right_side r ON l.k = r.k")
@@ -85,7 +86,7 @@ def datafusion(asked):
             sys.exit("DataFusion does not plan a sort-merge join")
         # One file, as ours; Snappy, as ours.
         context.register_view("joined", joined)
-        context.sql(f"COPY joined TO '{asked.out}' STORED AS PARQUET"
+        context.sql(f"COPY joined TO '{arguments.out}' STORED AS PARQUET"
                     " OPTIONS ('format.compression' 'snappy')").collect()
     json.dump({"version": df.__version__}, sys.stdout)
 
@@ -127,13 +128,13 @@ def main():
     task.add_argument("--limit", type=int, required=True)
     task.add_argument("--threads", type=int, required=True)
     task.add_argument("--pool", choices=("fair", "greedy"), required=True)
-    asked = parser.parse_args()
-    if asked.task == "generate":
-        generate(asked.out, asked.rows)
-    elif asked.task == "check":
-        check(asked.file, asked.answer)
+    arguments = parser.parse_args()
+    if arguments.task == "generate":
+        generate(arguments.out, arguments.rows)
+    elif arguments.task == "check":
+        check(arguments.file, arguments.answer)
     else:
-        datafusion(asked)
+        datafusion(arguments)
 
 
 if __name__ == "__main__":

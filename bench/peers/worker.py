@@ -81,14 +81,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("engine")
     parser.add_argument("--threads", type=int, required=True)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     # What a library prints must not get between the replies.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # Before the engine is loaded: thread pools are sized then. The CPUs are pinned.py's part.
     for variable in ("POLARS_MAX_THREADS", "TOKIO_WORKER_THREADS", "OMP_NUM_THREADS"):
-        os.environ[variable] = str(asked.threads)
-    engine = importlib.import_module("peer_" + asked.engine).Engine(asked.threads)
+        os.environ[variable] = str(arguments.threads)
+    engine = importlib.import_module("peer_" + arguments.engine).Engine(arguments.threads)
     paths = {}
     for line in sys.stdin:
         request = json.loads(line)
@@ -97,7 +97,7 @@ def main():
             load(engine, request["data"], request.get("own", False))
             reply = {"version": engine.version}
         elif request.get("check", False):
-            reply = fastest(engine, form, asked.threads)
+            reply = fastest(engine, form, arguments.threads)
             paths[form] = reply["path"]
         else:
             reply = run(engine, form, paths[form], False)

@@ -9,7 +9,7 @@
 //!   "notes": [ "what a reader must know" ] }
 //! ```
 //!
-//! What is kept is that object beside the machine it was measured on, never the machine's name:
+//! That object is kept beside the machine it was measured on, never the machine's name:
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines; [`sql`] takes words, and an hour; [`cluster`] is of
 //! processes, [`lookup`] of a package outside of the workspace, [`python`] of a wheel, and
@@ -44,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {
         println!("usage: cargo xtask bench [NAME]\n\n{}\n\n{OTHERS}", names.join(", "));
         return Ok(true);
     }
-    // What builds DataFusion is run by name.
+    // A bench that builds DataFusion is run by name.
     let wanted =
         |bench: &&Bench| name.map_or(bench.package != "workahead-sql", |name| bench.name == name);
     let chosen: Vec<&Bench> = all.iter().filter(wanted).collect();

@@ -9,8 +9,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …`; any other line is
-    /// no closing line.
+    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …`; no other line
+    /// is a closing line.
     pub(crate) fn from_closing_line(line: &str) -> Option<Self> {
         let (_, figures) = line.trim().strip_prefix("test result: ")?.split_once(". ")?;
         let mut counts = Self::default();

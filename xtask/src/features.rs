@@ -79,7 +79,7 @@ fn named(packages: &Packages, names: &[&str]) -> Vec<String> {
     packages.keys().filter(is_named).cloned().collect()
 }
 
-/// DataFusion and what it is built on.
+/// DataFusion and its dependencies.
 fn below_datafusion(workspace: &Workspace) -> Result<Packages> {
     let arguments = &["-p", "datafusion", "-p", "datafusion-proto"];
     read(workspace, &Selection { name: "DataFusion", arguments })

@@ -5,7 +5,7 @@
 //!                            └─ the same inputs ─────────► DuckDB, in the venv ──────────┴─► equal
 //! ```
 //!
-//! In the manner of Velox's join fuzzer: every way of doing a join (build side, design, threads,
+//! In the manner of Velox's join fuzzer: every way of doing a join (build side, layout, threads,
 //! memory limit, file formats) must give the rows that an engine of other people gives. The crates'
 //! own property tests (`columns`, `every_join`) have nested loops for an oracle and more types;
 //! this one goes through the command, its files and its filters.

@@ -1,6 +1,6 @@
 //! `cargo xtask hook`: a `pre-commit` hook that formats and runs tidy.
 //!
-//! What is formatted is added to the commit only where nothing else in the file was left out of it;
+//! Formatted files are added to the commit only where nothing else of them was left out of it;
 //! otherwise the commit stops and names the files. `git commit --no-verify` goes without.
 
 use std::path::PathBuf;

@@ -6,8 +6,8 @@ use crate::tidy::Tree;
 use crate::tidy::ledger::{Engines, Entry, PATH, direction, entries, marks, rows};
 use crate::workspace::Workspace;
 
-/// One line per kind of row: how many, how many carried, the directions of what was measured and of
-/// what was modelled.
+/// One line per kind of row: how many, how many carried, the directions of measured and of modelled
+/// results.
 pub(crate) fn summary(workspace: &Workspace) -> Result<bool> {
     let entries = read(workspace)?;
     println!("                               measured            modelled");

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The root has nothing but Debian 12's smallest set of packages, `build-essential`, git to clone
-//! with, and certificates. What it mounts is gone with its namespace, however this ends.
+//! with, and certificates. Its mounts are gone with its namespace, however this ends.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -176,7 +176,7 @@ fn of_studies() -> [Need; 5] {
     ]
 }
 
-/// What pages are made and dependencies are looked at with.
+/// Tools that make pages and check dependencies.
 fn of_sources() -> [Need; 2] {
     [
         Need {

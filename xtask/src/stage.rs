@@ -141,7 +141,7 @@ fn passed_through(command: Command, counts: &mut Counts) -> Result<Option<String
     }
     let status = child.wait().context("waiting for the child")?;
     let failure = ending(status, LIMIT.min(start.elapsed()));
-    // What a program that was ended did last is lost in a log that keeps the summary alone.
+    // A log that keeps only the summary loses the last line of a program that was ended.
     Ok(failure.map(|why| match status.code() {
         Some(124) => format!("{why}; its last line: {last}"),
         _ => why,

@@ -43,7 +43,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         return Ok(true);
     }
     // The part that a run beside another one is: its parent holds the target folder.
-    if let Some(word) = beside::asked_for() {
+    if let Some(word) = beside::requested() {
         return beside::run(workspace, &word, words);
     }
     let packages = Packages::read(workspace)?;
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
     use crate::packages::tests::ours;
 
-    fn words(asked: &[&str]) -> Vec<&'static str> {
-        let options = Options::read(asked, &ours().1).unwrap();
+    fn words(arguments: &[&str]) -> Vec<&'static str> {
+        let options = Options::read(arguments, &ours().1).unwrap();
         chosen(&options).iter().map(|stage| stage.word).collect()
     }
 

@@ -20,7 +20,7 @@ use keys::Text;
 use serde_json::{Value, json};
 use workahead_lookup::{Pages, Technique};
 
-/// What is measured.
+/// The settings of all measurements.
 pub struct Settings {
     pages: Pages,
     /// Keys looked up in a round.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The quota needs root and control groups of version 1 or 2 that can be written; huge pages need
-//! root. What can't be planted here is named and counted as not tried.
+//! root. Causes that can't be planted here are named and counted as not tried.
 
 use std::fs;
 use std::path::{Path, PathBuf};

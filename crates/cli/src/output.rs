@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::errors::ReaderGone;
 
-/// Prints text, ending with one newline. What a pipe takes may reach a terminal too (`| less -R`).
+/// Prints text, ending with one newline. Text in a pipe may reach a terminal too (`| less -R`).
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     bytes(escaped(text.trim_end_matches('\n')).as_bytes())?;
     bytes(b"\n")

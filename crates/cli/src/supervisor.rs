@@ -84,7 +84,7 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
         .context("can't start a process for the run")?;
     RUN.store(run.id().cast_signed(), Ordering::SeqCst);
     let group = Pid::from_child(&run);
-    // What the run starts doesn't end with this process as it does itself.
+    // Processes started by the run don't end with this one as the run itself does.
     let mut guard = Guard::over_group(group, Signal::KILL);
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(rustix::process::waitid(WaitId::Pid(group), ended), Err(Errno::INTR)) {}
@@ -143,7 +143,7 @@ fn is_for_a_run(name: &OsStr) -> bool {
         "VALGRIND_LIB",
     ];
     const BEGINNINGS: [&str; 3] = ["LC_", "XDG_", "WORKAHEAD_"];
-    // What would be a password elsewhere is a token there.
+    // A password elsewhere is a token there.
     let is_secret = |name: &&str| [PASSWORD, CLUSTER].contains(name);
     let Some(name) = name.to_str().filter(|name| !is_secret(name)) else { return false };
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
@@ -203,13 +203,13 @@ pub(crate) fn begin(
     let mut places = Places {
         read: read.iter().cloned().chain(worker).collect(),
         written: written.into_iter().flatten().collect(),
-        counts: !session.plan.collection.is_nothing(),
-        starts_programs: session.plan.instrumented.is_some(),
+        counts: !session.run_plan.collection.is_nothing(),
+        starts_programs: session.run_plan.instrumented.is_some(),
         loads_bpf: false,
         files: Vec::new(),
         believed: vec![data.directory().join(started::DIRECTORY)],
     };
-    session.plan.cells.iter().for_each(|cell| places.add(cell));
+    session.run_plan.cells.iter().for_each(|cell| places.add(cell));
     confinement::confine(&places)?;
     let stop = Stop::from(interrupt::listen()?);
     drop(held);

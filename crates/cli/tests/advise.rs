@@ -181,7 +181,7 @@ fn joins_of_a_plan_are_held_against_the_machine() {
     let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
     let join = &answer["joins"][0];
     assert_eq!((&join["statement"], &join["bytes"]), (&"plan.json".into(), &204_800_000.0.into()));
-    // What that is depends on this machine's memory, and at most what the join takes.
+    // The amount depends on this machine's memory, and at most what the join takes.
     let saved = answer["saved_ms"].as_f64().unwrap();
     assert!(saved > 1.0 && saved <= 2_500.0, "{answer}");
     let shown = place.run(&["advise", "joins", "--plan", "plan.json", "plan.json"]);
@@ -206,7 +206,7 @@ fn joins_of_statements_are_run_once_more_for_their_plans() {
     assert!(said.contains("report: out/report.html"), "{said}");
     let again = place.json(&["advise", "show", "out"]);
     assert!(said.starts_with(again["sentence"].as_str().unwrap()), "{said}");
-    assert_eq!(again["statements"], 1, "what writes has no plan");
+    assert_eq!(again["statements"], 1, "statements that write have no plan");
     let page = fs::read_to_string(place.path("out/report.html")).unwrap();
     assert!(page.contains("<p class=\"answer\">"), "the sentence comes first");
     let said = place.fails(&["advise", "joins", "--sql", "insert into t values (1)"], 2);

@@ -169,7 +169,7 @@ fn a_role_without_rights_is_named_with_the_remedy() {
         let answer = &facts["answer"];
         let low = answer["ceiling_interval"]["low"].as_f64().unwrap();
         let served = answer["loads_per_s"]["high"].as_f64().unwrap();
-        assert!(low <= served, "what is hidden may end right above what was served: {answer}");
+        assert!(low <= served, "the hidden part may end right above the served one: {answer}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! `workahead capture` and `workahead compare` as processes, on private servers under a load of our
-//! own. What is planted takes many times as long; no test expects a machine on which nothing else
+//! own. Planted causes take many times as long; no test expects a machine on which nothing else
 //! runs, and other programs may have a share too.
 
 mod observed;

@@ -173,7 +173,7 @@ fn whatever_the_umask_is_a_run_has_its_files() {
     let run = Command::new("sh").args(["-c", &script]).current_dir(place.directory.path()).output();
     let run = run.unwrap();
     assert!(run.status.success(), "{}", text(&run.stderr));
-    // What it writes anew keeps its mode, as far as the run can give it.
+    // Files written anew keep their mode, as far as the run can give it.
     fs::set_permissions(place.path("out/run.json"), Permissions::from_mode(0o666)).unwrap();
     let resumed = place.run(&["study", "resume", "out", "--no-limits", "--data-dir", "data"]);
     assert!(resumed.status.success(), "{}", text(&resumed.stderr));

@@ -148,7 +148,7 @@ fn tables_of_recordings_are_full_or_say_why_not() {
 }
 
 #[test]
-fn a_recording_is_shown_as_far_as_it_is_asked_for() {
+fn only_the_requested_part_of_a_recording_is_shown() {
     let place = Place::new();
     let path = recording("intel-skylake-sp");
     let of = |more: &[&str]| {
@@ -206,7 +206,7 @@ fn damaged_recordings_are_one_line() {
     fs::File::create(place.path("sparse.jsonl")).unwrap().set_len(5 << 30).unwrap();
     let said = place.fails(&["counters", "stat", "--recorded", "sparse.jsonl"], 1);
     assert!(said.contains("line 1 is not a recording's: it has more than 4 MiB"), "{said}");
-    // What is there up to the end of a line is a recording.
+    // The text up to the end of a line is a recording.
     let ten: String = whole.lines().take(10).map(|line| format!("{line}\n")).collect();
     fs::write(place.path("x.jsonl"), ten).unwrap();
     let facts = place.json(&["counters", "stat", "--recorded", "x.jsonl"]);

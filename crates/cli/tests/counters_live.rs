@@ -149,7 +149,7 @@ fn a_recording_says_what_was_said_when_it_was_made() {
 }
 
 #[test]
-fn what_can_not_be_counted_is_one_line() {
+fn uncountable_targets_are_refused_in_one_line() {
     let place = Place::new();
     fs::write(place.path("text"), "no program").unwrap();
     let fails = |arguments: &[&str], status, words: &str| {
@@ -254,7 +254,7 @@ fn a_command_is_ended_when_its_time_is_over() {
     // It may handle the signal.
     let script = format!("trap 'echo ended; exit 7' TERM; {TELLS}while :; do sleep 0.01; done");
     let output = stat(&place, &["--seconds", "0.5"], &["sh", "-c", &script]);
-    assert_eq!(output.status.code(), Some(0), "the time limit is no failure");
+    assert_eq!(output.status.code(), Some(0), "the time limit is not a failure");
     assert_eq!(text(&output.stdout), "ended\n");
     let pid = fs::read_to_string(place.path("pid")).unwrap();
     assert!(!is_there(&pid));

@@ -234,7 +234,7 @@ fn values_that_rows_share_are_counted_in_each() {
 }
 
 #[test]
-fn what_no_row_has_is_decompressed_for_seconds_at_most() {
+fn pages_without_rows_are_decompressed_for_seconds_at_most() {
     let place = place();
     padded(&place.path("few.arrows"), 20);
     assert_eq!(ends_well(&place, &join("few.arrows", &WRITTEN), "few"), Some(0));

@@ -167,7 +167,7 @@ fn the_output_replaces_no_device_and_no_link() {
 }
 
 #[test]
-fn what_a_killed_join_left_is_swept() {
+fn files_left_by_a_killed_join_are_swept() {
     let place = place();
     write(&place.path("left.parquet"), &table(700), 300);
     fs::write(place.path(".out.parquet.4711-0.workahead-tmp"), "half").unwrap();
@@ -351,7 +351,7 @@ fn a_dictionary_repeats_its_values_within_the_limit() {
 }
 
 #[test]
-fn columns_are_told_apart_by_their_names() {
+fn columns_are_distinguished_by_their_names() {
     let place = place();
     fs::write(place.path("twice.csv"), "id,id,a=b,\n1,2,3,4\n").unwrap();
     fs::write(place.path("once.csv"), "id,a=b,a=b\n3,4,5\n").unwrap();
@@ -390,7 +390,7 @@ fn study(names: &str) -> String {
 }
 
 #[test]
-fn what_is_not_a_regular_file_is_read_by_nobody() {
+fn files_that_are_not_regular_are_not_read() {
     let place = place();
     assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
     for path in ["/dev/zero", "pipe"] {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hostile::{Ended, run};
 use process::{Place, interrupt, text, tiny_study};
 
-/// What a server does once it has been asked for something.
+/// What a server does once it has received a request.
 #[derive(Clone, Copy)]
 enum Answer {
     Rows,

@@ -57,16 +57,16 @@ fn joined(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn every_design_and_side_joins_alike() {
+fn every_layout_and_side_joins_alike() {
     let (place, expected) = two_files();
-    for design in ["auto", "buckets", "dense", "bloom"] {
+    for layout in ["auto", "buckets", "dense", "bloom"] {
         for side in ["auto", "left", "right"] {
-            let with = ["--design", design, "--build-side", side, "--threads", "3"];
+            let with = ["--layout", layout, "--build-side", side, "--threads", "3"];
             let facts = place.json(&join(&[&with[..], &["--out", "out.parquet"]].concat()));
-            assert_eq!(facts["rows"], expected.len(), "{design} {side}");
-            assert_ne!(facts["design"], "auto");
+            assert_eq!(facts["rows"], expected.len(), "{layout} {side}");
+            assert_ne!(facts["layout"], "auto");
             assert_eq!(facts["build_side"], if side == "right" { "right" } else { "left" });
-            assert!(joined(&read(&place.path("out.parquet"))) == expected, "{design} {side}");
+            assert!(joined(&read(&place.path("out.parquet"))) == expected, "{layout} {side}");
             assert_eq!(place.json(&join(&with))["rows"], expected.len(), "counted");
         }
     }
@@ -166,7 +166,7 @@ fn wrong_use_is_status_2_and_one_line() {
         (on("id=text"), "the keys \"id\" (Int64) and \"text\" (Utf8) can't be equal: cast"),
         (on("id="), "write --on LEFT=RIGHT"),
         (on("a=b=c"), "write --on LEFT=RIGHT"),
-        (join(&["--design", "fast"]), "there is no design \"fast\": choose from auto"),
+        (join(&["--layout", "fast"]), "unknown layout \"fast\"; use auto"),
         (join(&["--build-side", "both"]), "auto, left, right"),
         (join(&["--threads", "0"]), "give a number from 1 to 4096"),
         (join(&["--threads", "1000000"]), "give a number from 1 to 4096"),

@@ -148,7 +148,7 @@ fn explain_prints_the_plan_without_running_it() {
     let csv = ["join", "--left", "left.csv", "--right", "right.parquet", "--on", "id", "--explain"];
     let said = place.json(&csv);
     assert!(said["build_rows"].is_null() && said["peak_memory_bytes"].is_null(), "{said}");
-    assert!(said["design_why"].as_str().unwrap().contains("when all keys are read"), "{said}");
+    assert!(said["layout_why"].as_str().unwrap().contains("when all keys are read"), "{said}");
     fs::remove_file(place.path("left.csv")).unwrap();
     assert_eq!(place.names(), before);
 }
@@ -160,27 +160,27 @@ fn write_column(place: &Place, name: &str, of: impl Fn(i64) -> i64) {
 }
 
 #[test]
-fn explain_predicts_the_design() {
+fn explain_predicts_the_layout() {
     let place = Place::new();
     write_column(&place, "close.parquet", |row| 5000 - row * 2);
     write_column(&place, "apart.parquet", |row| row << 40);
     write_column(&place, "right.parquet", |row| row);
     let close = "a slot for each of the 5,999 integers between the lowest and the highest key";
     let bloom = "a Bloom filter before them if at most 15 of 100 probes hit";
-    for (left, more, design, why) in [
+    for (left, more, layout, why) in [
         ("close.parquet", &[][..], "dense", close),
-        ("close.parquet", &["--design", "buckets"], "buckets", "as requested"),
-        ("close.parquet", &["--design", "bloom"], "bloom", "as requested"),
+        ("close.parquet", &["--layout", "buckets"], "buckets", "as requested"),
+        ("close.parquet", &["--layout", "bloom"], "bloom", "as requested"),
         ("apart.parquet", &[], "buckets", bloom),
     ] {
         let files = ["join", "--left", left, "--right", "right.parquet", "--build-side", "left"];
         let words = [&files[..], &["--on", "id"], more].concat();
         let (predicted, actual) =
             (place.json(&[&words[..], &["--explain"]].concat()), place.json(&words));
-        assert_eq!((&predicted["design"], &actual["design"]), (&design.into(), &design.into()));
-        assert!(predicted["design_why"].as_str().unwrap().contains(why), "{predicted}");
+        assert_eq!((&predicted["layout"], &actual["layout"]), (&layout.into(), &layout.into()));
+        assert!(predicted["layout_why"].as_str().unwrap().contains(why), "{predicted}");
         let printed = text(&place.run(&[&words[..], &["--explain"]].concat()).stdout);
-        assert!(printed.contains(&format!("\n  design    {design}: ")), "{printed}");
+        assert!(printed.contains(&format!("\n  layout    {layout}: ")), "{printed}");
     }
 }
 

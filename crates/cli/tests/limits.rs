@@ -55,10 +55,10 @@ fn json_has_its_keys_and_a_quick_result_is_not_kept() {
             "instruction_sets",
             "pause_ns",
             "siblings",
-            "knees",
+            "cache_sizes",
             "huge_share",
             "presence",
-            "unshown"
+            "limitations"
         ]
     );
     assert_eq!(keys(&json["latency"][0]), ["bytes", "pages", "ns", "median_ns"]);
@@ -75,7 +75,7 @@ fn json_has_its_keys_and_a_quick_result_is_not_kept() {
             "non_temporal_store_bytes_per_s"
         ]
     );
-    assert_eq!(keys(&json["knees"]), ["l2_bytes", "useful_llc_bytes"]);
+    assert_eq!(keys(&json["cache_sizes"]), ["l2_bytes", "useful_llc_bytes"]);
     for pair in json["siblings"]["pairs"].as_array().expect("a list") {
         assert_eq!(keys(pair), ["cpus", "reported", "throughput_ratio"]);
     }

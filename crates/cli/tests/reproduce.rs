@@ -61,7 +61,7 @@ fn without_a_paper_it_says_what_there_is() {
     let place = Place::new();
     let listed = place.json(&["reproduce"]);
     let papers: Vec<&str> =
-        listed.as_array().unwrap().iter().map(|one| one["seed"].as_str().unwrap()).collect();
+        listed.as_array().unwrap().iter().map(|one| one["paper"].as_str().unwrap()).collect();
     assert_eq!(papers, ["hassanein", "chang", "keeton", "yamada", "zhou"]);
     let said = place.run(&["reproduce"]);
     assert!(text(&said.stdout).contains("Zhou, Cieslewicz, Ross"), "{}", text(&said.stdout));

@@ -140,7 +140,7 @@ fn stopped_by(name: &str) -> (Place, Vec<Value>) {
 #[test]
 fn an_interrupted_run_says_how_to_go_on_and_loses_nothing() {
     let (place, kept) = stopped_by("INT");
-    // What is there can be looked at.
+    // Results so far can be looked at.
     let output = place.run(&["study", "report", "out"]);
     assert!(text(&output.stdout).contains("not finished"), "{}", text(&output.stdout));
     // Not run over unasked.
@@ -149,7 +149,7 @@ fn an_interrupted_run_says_how_to_go_on_and_loses_nothing() {
     assert_eq!(lines(&place, "out"), kept);
 }
 
-/// What a service manager, a container or a closed terminal sends ends a run like Ctrl-C.
+/// Signals of a service manager, a container or a closed terminal end a run like Ctrl-C.
 #[test]
 fn a_terminated_run_ends_like_an_interrupted_one_and_goes_on() {
     for name in ["TERM", "HUP"] {
@@ -162,7 +162,7 @@ fn a_terminated_run_ends_like_an_interrupted_one_and_goes_on() {
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(1));
         let after = lines(&place, "out");
-        assert_eq!(after[..kept.len()], kept, "what was kept is kept as it was");
+        assert_eq!(after[..kept.len()], kept, "kept results stay as they were");
         let mut once = visits(&after);
         once.dedup();
         assert_eq!(once.len(), after.len(), "no sample twice");
@@ -189,7 +189,7 @@ fn a_killed_run_is_resumed_to_exactly_its_samples() {
     let facts: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&facts["complete"], &facts["samples"]), (&Value::from(true), &Value::from(800)));
     let after = lines(&place, "out");
-    assert_eq!(after[..before.len()], before, "what was kept is kept as it was");
+    assert_eq!(after[..before.len()], before, "kept results stay as they were");
     let expected: Vec<_> = (0..4).flat_map(|cell| (0..200).map(move |r| (cell, r))).collect();
     assert_eq!(visits(&after), expected, "every sample once");
     // A finished one has nothing left to do.
@@ -224,7 +224,7 @@ fn another_plan_is_not_resumed() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_before_anything_is_written() {
+fn impossible_runs_are_refused_before_anything_is_written() {
     for (from, to, status, says) in [
         ("probe_rows", "probe_row", 1, "unknown setting `probe_row`: did you mean `probe_rows`?"),
         ("hash_join", "hash_jion", 1, "unknown operator `hash_jion`: did you mean `hash_join`?"),

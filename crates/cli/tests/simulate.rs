@@ -186,7 +186,7 @@ fn a_workloads_tables_are_its_figures() {
     assert!(!one.contains("last cache, state before") && one.contains("state load m"), "{one}");
 }
 
-/// What a model would never end, or take all memory for, is refused before it begins.
+/// Runs that would never end, or take all memory, are refused before they begin.
 #[test]
 fn machines_without_end_are_refused() {
     let place = Place::new();

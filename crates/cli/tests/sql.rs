@@ -98,13 +98,13 @@ fn explain_and_several_statements() {
     };
     let explain = format!("explain analyze {JOIN}");
     let plan = shown(&explain, &[]);
-    assert!(plan.contains("WorkaheadJoinExec") && plan.contains("design="), "{plan}");
+    assert!(plan.contains("WorkaheadJoinExec") && plan.contains("layout="), "{plan}");
     assert!(shown(&explain, &["--stock"]).contains("HashJoinExec"));
-    let two = "set workahead.design = 'buckets'; explain analyze select * from l join r on \
+    let two = "set workahead.layout = 'buckets'; explain analyze select * from l join r on \
                l.id = r.ref";
-    assert!(shown(two, &[]).contains("design=buckets"));
-    let plan = shown(&explain, &["--set", "workahead.design=buckets"]);
-    assert!(plan.contains("design=buckets"), "{plan}");
+    assert!(shown(two, &[]).contains("layout=buckets"));
+    let plan = shown(&explain, &["--set", "workahead.layout=buckets"]);
+    assert!(plan.contains("layout=buckets"), "{plan}");
     fs::write(place.path("two.sql"), two).unwrap();
     let facts = place.json(&[&["sql", "-f", "two.sql"][..], &TABLES].concat());
     assert_eq!(facts["statements"].as_array().map(Vec::len), Some(2));
@@ -149,8 +149,8 @@ fn bad_input_is_one_line() {
         (vec!["sql", "select sum(length(text)) from t", "--table", "t=broken.parquet"], 1, "error"),
         (vec!["sql", count, "--table", "t=a.dat"], 1, "unknown file type"),
         (vec!["sql", count, "--table", "t"], 2, "--table NAME=FILE"),
-        (vec!["sql", "select 1", "--set", "workahead.design"], 2, "--set NAME=VALUE"),
-        (vec!["sql", "select 1", "--set", "workahead.design=guess"], 2, "guess"),
+        (vec!["sql", "select 1", "--set", "workahead.layout"], 2, "--set NAME=VALUE"),
+        (vec!["sql", "select 1", "--set", "workahead.layout=guess"], 2, "guess"),
         (vec!["sql", "select 1", "--set", "no.such\"'=it's"], 2, "namespace"),
         (vec!["sql", count], 2, "t"),
         (vec!["sql", "selct 1"], 2, "selct"),
@@ -255,7 +255,7 @@ fn a_statement_that_makes_a_table_has_a_time_limit() {
 }
 
 #[test]
-fn a_pipe_is_no_table() {
+fn a_pipe_is_not_a_table() {
     let place = Place::new();
     assert!(Command::new("mkfifo").arg(place.path("t.csv")).status().unwrap().success());
     let said = place.fails(&["sql", "--table", "t=t.csv", "select * from t"], 2);
@@ -270,7 +270,7 @@ fn a_copy_replaces_no_link_and_no_device() {
     for format in ["csv", "parquet"] {
         let copy = format!("copy (values (1)) to 'link.csv' stored as {format}");
         let said = place.fails(&["sql", &copy], 2);
-        assert!(said.contains("no regular file"), "{said}");
+        assert!(said.contains("not a regular file"), "{said}");
     }
     assert_eq!(fs::read_to_string(place.path("victim.csv")).unwrap(), "precious");
     assert!(place.path("link.csv").is_symlink());

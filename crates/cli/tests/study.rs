@@ -76,7 +76,7 @@ fn missing_files_engines_and_results_are_failures() {
 }
 
 #[test]
-fn what_takes_longer_than_allowed_is_not_begun() {
+fn runs_longer_than_allowed_are_not_begun() {
     refused(
         &["run", "quick", "--max-duration", "10s"],
         1,
@@ -145,7 +145,7 @@ fn a_report_of_a_result_with_a_failed_cell_says_so() {
     let dir = tempfile::tempdir().unwrap();
     testing::results(dir.path(), STUDY, &mut Mock::with(Trouble::Fail(1)));
     let text = workahead(dir.path(), &["report", "."]);
-    assert!(stdout(&text).contains("failed: told to fail"), "{}", stdout(&text));
+    assert!(stdout(&text).contains("failed: requested failure"), "{}", stdout(&text));
     assert!(text.status.success(), "rendering did not fail");
 }
 

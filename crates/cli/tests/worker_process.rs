@@ -1,4 +1,4 @@
-//! `workahead study inside`, the worker process of studies: a request on standard input, a reply
+//! `workahead study worker`, the worker process of studies: a request on standard input, a reply
 //! of one line.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn request(engine: &str, cell: Cell, runs: u64) -> Vec<u8> {
 
 fn worker(input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_workahead"))
-        .args(["study", "inside"])
+        .args(["study", "worker"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -79,5 +79,5 @@ fn errors_are_one_line() {
 fn help_does_not_list_it() {
     let help = Command::new(env!("CARGO_BIN_EXE_workahead")).args(["study", "--help"]).output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
-    assert!(help.contains("compare") && !help.contains("inside"), "{help}");
+    assert!(help.contains("compare") && !help.contains("worker"), "{help}");
 }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_replaces_a_private_file_is_private_from_the_start() {
+    fn the_replacement_of_a_private_file_is_private_from_the_start() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a");
         fs::write(&target, "old").unwrap();
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_written_into() {
+    fn a_target_that_is_not_a_regular_file_is_written_into() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_swept() {
+    fn files_left_by_a_killed_process_are_swept() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         for left in [".a.4711-0.workahead-tmp", ".ab.4711-0.workahead-tmp", ".a.4711-0.other"] {

@@ -13,7 +13,7 @@
 use crate::cpus::CpuSet;
 use crate::sysroot::Sysroot;
 
-/// Limits set by control groups; `None` is no limit.
+/// Limits set by control groups; `None` means unlimited.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) cpus: Option<CpuSet>,

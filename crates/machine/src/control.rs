@@ -13,7 +13,7 @@
 //! the machine's own. A panic is answered by the drops of its unwinding, not by a hook: a panic in
 //! some worker that is caught must not change the machine under the measurement that goes on.
 //!
-//! What a machine can't do is no error but an answer, [`Unsupported`], for the report to print.
+//! What a machine can't do is not an error but an answer, [`Unsupported`], for the report to print.
 
 mod journal;
 pub mod placement;
@@ -94,7 +94,7 @@ impl Controls {
         lock(&self.held).restore()
     }
 
-    /// Which pages the kernel gives without being asked: `always`, `madvise` or `never`.
+    /// Which pages the kernel gives without a request: `always`, `madvise` or `never`.
     ///
     /// # Errors
     /// In words, why not.

@@ -14,7 +14,7 @@ pub enum Error {
     /// A CPU outside the set this process may use.
     #[error("CPU {cpu} is not allowed: choose one of {allowed}")]
     CpuNotAllowed {
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
         /// The CPUs that may be used.
         allowed: CpuSet,
@@ -22,7 +22,7 @@ pub enum Error {
     /// The system refused to move the thread.
     #[error("the system refused to pin a thread to CPU {cpu} ({source}): choose another CPU")]
     Pin {
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
         /// What the system said.
         source: std::io::Error,
@@ -30,7 +30,7 @@ pub enum Error {
     /// The system refused to keep a thread on some CPUs.
     #[error("the system refused to keep a thread on CPUs {cpus} ({source}): choose others")]
     StayOn {
-        /// The CPUs asked for.
+        /// The requested CPUs.
         cpus: CpuSet,
         /// What the system said.
         source: std::io::Error,
@@ -44,7 +44,7 @@ pub enum Error {
     /// More threads than CPUs they could be pinned to.
     #[error("{threads} threads need as many CPUs, and only {allowed} are allowed: use fewer")]
     TooManyThreads {
-        /// The threads asked for.
+        /// The requested threads.
         threads: usize,
         /// The CPUs that may be used.
         allowed: CpuSet,
@@ -52,10 +52,10 @@ pub enum Error {
     /// A described machine that is not there.
     #[error("no directory {}: give one that holds proc/ and sys/", directory.display())]
     Sysroot {
-        /// The directory asked for.
+        /// The requested directory.
         directory: std::path::PathBuf,
     },
-    /// The user asked to stop while limits were measured.
+    /// The user requested a stop while limits were measured.
     #[error("measuring the limits was interrupted, nothing is saved: run it again")]
     Stopped,
     /// Measured limits could not be saved.

@@ -1,7 +1,7 @@
 //! What this machine can do, measured.
 //!
 //! ```text
-//! touch memory ─► latency over sizes ─► knees: L2, the last level that is really ours
+//! touch memory ─► latency over sizes ─► cache sizes: L2, the last level that is really ours
 //!              ─► random lines/s over sizes × threads × pages × methods
 //!              ─► sequential bandwidth
 //! two CPUs     ─► do they share a core?          pause ─► what one costs
@@ -46,7 +46,7 @@ pub use store::{Found, Origin, Store};
 const HUGE_PAGE_WORDS: usize = crate::pages::HUGE_PAGE_BYTES / size_of::<u64>();
 
 /// The form of [`Limits`] as saved; files of another version are measured again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The measured limits of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,6 @@ pub struct Limits {
     /// Which CPUs share a core, as the system says and as they behave.
     pub siblings: Siblings,
     /// Sizes of the caches, out of the latency curve.
-    #[serde(rename = "knees")]
     pub cache_sizes: CacheSizes,
     /// Whether buffers that ask for huge pages lie on them: the share of bytes that did.
     pub huge_share: Option<f64>,
@@ -84,6 +83,5 @@ pub struct Limits {
     /// machine had other work, and figures are lower than they need be.
     pub presence: f64,
     /// What could not be measured, in words.
-    #[serde(rename = "unshown")]
     pub limitations: Vec<String>,
 }

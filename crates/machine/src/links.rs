@@ -19,7 +19,7 @@ const ROOT: u32 = 0;
 const LINKS_MAX: usize = 40;
 
 /// Refuses a path with a link, of any of its names or in what it leads to, that is not to be
-/// trusted. Names that are not there yet are no links.
+/// trusted. Names that are not there yet are not links.
 ///
 /// # Errors
 /// For such a link, for a circle of links, or when the path can't be walked.
@@ -31,7 +31,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 /// are known to be trusted. Nothing is made through a link that somebody put there meanwhile.
 ///
 /// # Errors
-/// As [`check`], when it can't be made, or is no directory.
+/// As [`check`], when it can't be made, or is not a directory.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     check(path)?;
     let place = walk(path, &mut |name| {
@@ -49,7 +49,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     })?;
     match fs::symlink_metadata(place)?.is_dir() {
         true => Ok(()),
-        false => Err(io::Error::new(ErrorKind::NotADirectory, "it is no directory")),
+        false => Err(io::Error::new(ErrorKind::NotADirectory, "not a directory")),
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_and_leads_nowhere_is_an_error() {
+    fn files_and_dangling_links_are_errors() {
         let (_directory, at) = place();
         fs::write(at("file"), "").unwrap();
         symlink("round", at("round")).unwrap();

@@ -194,9 +194,9 @@ fn read_cpus(root: &Sysroot, limits: &cgroup::Limits) -> Cpus {
     let (mut present, mut online) = topology::present_and_online(root);
     let status = root.text("proc/self/status").unwrap_or_default();
     let listed = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
-    let asked = root.is_live().then(pin::affinity).and_then(Result::ok);
-    let affinity = asked.or(listed);
-    // Where `/sys` and `/proc/cpuinfo` are both hidden, what we may use is all that is known.
+    let own = root.is_live().then(pin::affinity).and_then(Result::ok);
+    let affinity = own.or(listed);
+    // Where `/sys` and `/proc/cpuinfo` are both hidden, only our allowance is known.
     if online.is_empty() {
         online = affinity.clone().unwrap_or_default();
         present = online.clone();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_side_by_side_is_not_deep() {
+    fn values_side_by_side_are_not_deep() {
         for text in [
             "a.b.c = 1.5\n".repeat(200),
             format!("a = [{}]\n[b.c]\nd = {{ e.f = 1.5, g.h = 2.5 }}", "1.5, ".repeat(500)),

@@ -46,7 +46,7 @@ pub enum AllocationError {
     /// The system refused.
     #[error("no memory for {bytes} bytes: choose a smaller size or free memory")]
     Refused {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
     },
     /// The pool's bound does not allow it.
@@ -55,7 +55,7 @@ pub enum AllocationError {
          choose a smaller size or a larger pool"
     )]
     PoolFull {
-        /// Bytes asked for, in whole huge pages.
+        /// Requested bytes, in whole huge pages.
         bytes: usize,
         /// The pool's bound.
         limit_bytes: usize,

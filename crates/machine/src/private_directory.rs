@@ -20,7 +20,7 @@ const ROOT: u32 = 0;
 /// process's own, and nobody else may write to it, nor put another one in its place.
 ///
 /// # Errors
-/// When it can't be made, is no directory, is another user's, or others may write to it.
+/// When it can't be made, is not a directory, is another user's, or others may write to it.
 pub fn make(path: &Path, mode: u32) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     // Nothing is made in a place that is not to be trusted.

@@ -91,7 +91,7 @@ fn arm_server_without_smt() {
     assert_eq!(machine.processor.as_deref(), Some("ARM implementer 0x41, part 0xd0c"));
     assert_eq!(machine.smt, Smt::None);
     assert_eq!(machine.cores.len(), 4);
-    assert!(machine.packages.is_empty(), "-1 is no package");
+    assert!(machine.packages.is_empty(), "-1 is not a package");
     assert_eq!(machine.cache_bytes(2), Some(1 << 20));
     assert_eq!(machine.cache_bytes(3), None);
     assert_eq!(machine.tlb.source, TlbSource::Unknown);
@@ -154,7 +154,7 @@ fn a_virtual_machine_that_hides_everything() {
     assert_eq!(machine.counters.state, CounterState::HiddenByVirtualMachine);
     assert_eq!(machine.counters.tier, EvidenceTier::C);
     assert_eq!(machine.huge_pages.transparent, Transparent::Unknown);
-    // No MemAvailable: what is free is a safe guess.
+    // No MemAvailable: the free memory is a safe guess.
     assert_eq!(machine.memory.allowed_bytes, Some(1_024_000 << 10));
     assert_eq!(machine.tlb.source, TlbSource::Unknown);
 }

@@ -107,7 +107,7 @@ fn children_that_burn_and_die_are_charged_to_who_waited() {
     assert!(children_s > 2.0 * own_s, "the work was in children: {own_s} {children_s}");
     assert!((used.cpu_s - own_s - children_s).abs() <= 2.0 * ROUNDING_S, "{used:?} {children_s}");
     assert_eq!((used.cpu_clock, used.cpu_is_at_least), (CpuClock::Ticks, false));
-    assert!(used.threads_are_at_least, "what children waited for is not known: {used:?}");
+    assert!(used.threads_are_at_least, "waits of children are not known: {used:?}");
     assert!(used.faults_minor > 100, "new processes fault their pages in: {used:?}");
 }
 

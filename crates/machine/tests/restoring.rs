@@ -1,4 +1,4 @@
-//! The end of a process that drops nothing. Alone in its process: what it does is for all of it.
+//! The end of a process that drops nothing. Alone in its process: its effects are process-wide.
 
 mod fixture;
 

@@ -37,7 +37,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         return Ok(true);
     }
     succeed(workspace.cargo(&["build"]).args(PACKAGE))?;
-    // Asked before the quarter of an hour that the figures take: the command may not be built yet.
+    // Checked before the quarter of an hour that the figures take: the command may not be built.
     let machine = if words.is_empty() { Some(machine(workspace)?) } else { None };
     let mut tables: Vec<(&str, Vec<Value>)> =
         ["hash", "inserts", "ordered"].map(|table| (table, Vec::new())).into();

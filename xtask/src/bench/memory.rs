@@ -300,8 +300,8 @@ fn spilled(said: &Value) -> Value {
         "write_seconds",
         "version",
     ];
-    let told = facts.into_iter().filter(|fact| !said[fact].is_null());
-    told.map(|fact| (fact.to_owned(), said[fact].clone())).collect::<serde_json::Map<_, _>>().into()
+    let kept = facts.into_iter().filter(|fact| !said[fact].is_null());
+    kept.map(|fact| (fact.to_owned(), said[fact].clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ usage: cargo xtask bench sql [WORDS]
                      TPC-DS's are in Parquet only
   --memory MB        of each session's pool; queries that fail in any arm are left out
   --queries 4,5,18   only these
-  --arms ours,joins,measured
+  --arms ours,joins,runtime
                      held against stock: ours, ours without sideways filters, and ours that builds
                      on the side with fewer rows; also `pushed`, which evaluates filters while it
                      decodes, and `copies`, which runs equal subplans each for itself

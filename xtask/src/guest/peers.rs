@@ -39,7 +39,7 @@ fn install(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     for (name, version) in PEERS {
         let mut install = workspace.cargo(&["install", "--locked", "--quiet", "--root"]);
         install.arg(&root).args(["--version", version, name]);
-        // Units of theirs are no units of ours: the flags differ.
+        // Their units are not ours: the flags differ.
         install.env("CARGO_TARGET_DIR", root.join("target"));
         install.env("BPF_CLANG", "clang-19").env("LIBCLANG_PATH", "/usr/lib/llvm-19/lib");
         succeed(&mut install).with_context(|| format!("building {name} {version}"))?;

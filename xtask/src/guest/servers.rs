@@ -149,7 +149,7 @@ fn judge(runs: &[Run]) -> Result<(String, Vec<String>)> {
         let of = |run: &Run| run.measure(name);
         Ok((middle(&usual, of)?, middle(&ours, of)?))
     };
-    let siblings = both("sibling_switch_share")?;
+    let within = both("group_switch_share")?;
     let co_run = both("co_run_pair_share")?;
     let passes = both("loop_passes_per_cpu_s")?;
     let loops = passes.1 / passes.0;
@@ -164,10 +164,10 @@ fn judge(runs: &[Run]) -> Result<(String, Vec<String>)> {
         .fold((0.0, 0.0), |most: (f64, f64), wait| if wait.0 > most.0 { wait } else { most });
 
     let line = format!(
-        "switches to siblings {:.2} to {:.2}, beside siblings {:.2} to {:.2} of the time, {taken:.2} \
+        "switches within a group {:.2} to {:.2}, beside it {:.2} to {:.2} of the time, {taken:.2} \
          of chances taken; loops do {loops:.3} a CPU second, with {:.2} to {:.2} of the CPU time; \
          the run takes {wall:.2}; longest wait {longest:.0} ms of {most:.0}",
-        siblings.0, siblings.1, co_run.0, co_run.1, share.0, share.1,
+        within.0, within.1, co_run.0, co_run.1, share.0, share.1,
     );
     let alike = |one: &Run, other: &Run| {
         one.settings.case != other.settings.case
@@ -178,8 +178,8 @@ fn judge(runs: &[Run]) -> Result<(String, Vec<String>)> {
     let expected = [
         (same, "the answers differ"),
         (read, "no answers were compared"),
-        (siblings.1 > siblings.0, "siblings don't follow each other more often"),
-        (co_run.1 > co_run.0, "siblings don't run beside each other more often"),
+        (within.1 > within.0, "threads of a group don't follow each other more often"),
+        (co_run.1 > co_run.0, "threads of a group don't run beside each other more often"),
         (loops >= LOOPS_LEAST, "the loops lose more than 5 % of their passes a CPU second"),
         (waits.iter().all(|(wait, most)| wait <= most), "somebody waited longer than stated"),
     ];
@@ -192,12 +192,12 @@ mod tests {
     use super::*;
 
     fn line(scheduler: &str, passes: f64, co_run: f64, wait_ms: f64) -> String {
-        let siblings = if scheduler == "itas" { 0.6 } else { 0.2 };
+        let within = if scheduler == "itas" { 0.6 } else { 0.2 };
         format!(
             "{{\"study\":\"mariadb\",\"settings\":{{\"scheduler\":\"{scheduler}\",\
              \"case\":\"changes\"}},\"wall_s\":2.0,\"tuples\":160,\"answer\":{{\"rows\":0,\"checksum\":0}},\"measures\":{{\
              \"loop_cpu_s\":4.0,\"server_cpu_s\":5.0,\"client_cpu_s\":1.0,\
-             \"loop_passes_per_cpu_s\":{passes},\"sibling_switch_share\":{siblings},\
+             \"loop_passes_per_cpu_s\":{passes},\"group_switch_share\":{within},\
              \"co_run_pair_share\":{co_run},\"aggregation_share\":0.9,\
              \"run_delay_max_ms\":{wait_ms},\"server_threads\":30,\"clients\":8}}}}\n"
         )

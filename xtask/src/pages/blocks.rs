@@ -10,7 +10,7 @@
 //!   <!-- with --full: it takes a minute -->                          it is, but for `test --full`
 //! ````
 //!
-//! What a reader is to have already (data, a running process) is prepared by `before`.
+//! `before` prepares what a reader must have already (data, a running process).
 
 use anyhow::{Result, bail, ensure};
 

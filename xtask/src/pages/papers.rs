@@ -25,7 +25,7 @@ const SECTIONS: [(&str, &[Section]); 4] = [
     (
         "Schedule",
         &[
-            section("S3.", "Yamada and Kusakabe 2010: siblings one after the other, and beside"),
+            section("S3.", "Yamada and Kusakabe 2010: a group one after the other, and beside"),
             section("E3.", "Its experiments"),
             section("L3.", "What it left open"),
         ],
@@ -64,8 +64,8 @@ const OPENING: &str = "\
 
 Workahead starts from five papers. Each of their mechanisms, workloads, experiments and limits is a
 row here, with the files that carry it, the test that holds it, the studies that measure it, and
-what these say of the paper in two words, direction and size: *agrees, within 25 %*. What is
-measured and what is modelled have words of their own. A row that is not carried, or that no kept
+what these say of the paper in two words, direction and size: *agrees, within 25 %*. Measured
+and modelled results have words of their own. A row that is not carried, or that no kept
 run answered, says why. This page is made from `docs/ledger.toml`; the build fails where a row has
 neither code nor a reason.
 

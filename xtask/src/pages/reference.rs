@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::generated::cell;
 use super::program::Program;
 
-/// `--help` of every command and of what is below it.
+/// `--help` of every command and of its subcommands.
 pub(super) fn commands(program: &Program) -> Result<String> {
     let mut page = String::from(
         "# Commands\n\nWhat `workahead help` says of each, and of what is below it. Every command \
@@ -40,7 +40,7 @@ fn below(help: &str) -> Vec<&str> {
 /// `workahead study list`, by paper.
 pub(super) fn studies(program: &Program) -> Result<String> {
     let mut list = list(program, &["study", "list", "--json"])?;
-    // What stands in no folder is where one begins.
+    // Studies outside of folders are for beginners.
     list.sort_by_key(|study| text(study, "id").contains('/'));
     let mut page = String::from(
         "# Studies that come with the command\n\n`workahead study show NAME` prints one, \

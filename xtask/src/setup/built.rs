@@ -52,7 +52,7 @@ impl Built {
             // They run for seconds, and are built for minutes if they are to be fast.
             .arg("--debug")
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
-            // Its own: what is built here is of no use to the workspace.
+            // Its own: the workspace has no use for these builds.
             .env("CARGO_TARGET_DIR", directory.join("target"))
             .status()
             .context("cargo does not start")?;

@@ -68,7 +68,7 @@ pub(super) fn fetch() -> Result<()> {
     std::fs::create_dir_all(&half).with_context(|| half.display().to_string())?;
     let done =
         archive(name, &half).and_then(|archive| unpack(&archive, sum, &half)).and_then(|()| {
-            // File by file: what else is there belongs to the library too.
+            // File by file: the rest of it belongs to the library too.
             std::fs::create_dir_all(&directory)?;
             ["LICENSE", NAME].iter().try_for_each(|name| {
                 let fetched = half.join("package").join(name);
@@ -111,7 +111,7 @@ pub(super) fn check_sum(archive: &Path, sum: &str) -> Result<()> {
     let output = Command::new("sha512sum").arg(archive).output().context("sha512sum")?;
     let found = String::from_utf8_lossy(&output.stdout);
     if found.split_whitespace().next() != Some(sum) {
-        bail!("what came is not the archive that is known: its sha512 sum is {}", found.trim());
+        bail!("the fetched archive is not the known one: its sha512 sum is {}", found.trim());
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ const RESULT: &str = "WORKAHEAD_STAGE_RESULT";
 /// One at a time: two guests would share the CPU that is left.
 static TURN: Mutex<()> = Mutex::new(());
 
-pub(super) fn asked_for() -> Option<String> {
+pub(super) fn requested() -> Option<String> {
     std::env::var(STAGE).ok()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn run(workspace: &Workspace, word: &str, words: &[&str]) -> Result<b
     Ok(!stages.iter().any(Stage::failed))
 }
 
-/// Starts one; what comes of it is there when the thread ends.
+/// Starts one; its result is there when the thread ends.
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     context: &Context,

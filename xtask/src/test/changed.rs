@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::packages::Packages;
 use crate::workspace::Workspace;
 
-/// What a branch is compared with: the first of these that there is.
+/// The base of a comparison: the first of these that there is.
 const BASES: [&str; 2] = ["origin/main", "main"];
 
 /// Files that every package is built with.

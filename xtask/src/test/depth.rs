@@ -8,6 +8,6 @@ pub(crate) enum Depth {
     /// What CI runs.
     All,
     /// By hand: every memory checker there is, four times the property tests' inputs, the model
-    /// checker without a bound, joins against DuckDB; what came out is kept in `bench/record/`.
+    /// checker without a bound, joins against DuckDB; the results are kept in `bench/record/`.
     Full,
 }

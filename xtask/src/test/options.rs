@@ -101,7 +101,7 @@ impl Options {
         let names: Vec<String> =
             packages.crates().filter(of).map(|package| package.name.clone()).collect();
         if names.is_empty() {
-            bail!("`{part}` is no part: choose from {}", known(packages).join(", "));
+            bail!("unknown part `{part}`: choose from {}", known(packages).join(", "));
         }
         self.packages.get_or_insert_default().extend(names);
         Ok(())

@@ -15,7 +15,7 @@ const SLOW_TEST_S: f64 = 60.0;
 
 #[derive(Default)]
 pub(crate) struct Report {
-    /// Each with the word and depth of what it is a part of.
+    /// Each with the word and depth of the stage that it is part of.
     stages: Vec<(&'static str, Depth, Stage)>,
     /// Stopped at the first failure, as requested.
     pub(crate) stopped: bool,

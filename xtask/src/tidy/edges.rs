@@ -19,7 +19,7 @@ const DISTRIBUTED: &[&str] = &["datafusion-distributed", "tonic"];
 /// The house, bottom up. Crates of later issues are added with their edges when they come.
 const HOUSE: [House; 24] = [
     House { name: "machine", may_use: &[], never: ARROW_AND_ENGINES },
-    // What is counted is a matter of the machine; which database it was, it never learns.
+    // Counting depends on the machine; it never learns which database it was.
     House { name: "counters", may_use: &["machine"], never: ARROW_AND_ENGINES },
     House { name: "walks", may_use: &["machine"], never: ARROW_AND_ENGINES },
     // For those who have neither Arrow nor an engine: walks, and nothing that brings other crates.
@@ -108,7 +108,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             Some(house) => findings.extend(of_crate(manifest, house)),
             None => findings.push(Finding::of_file(
                 manifest,
-                format!("`{name}` is no crate of the house: add it to HOUSE in tidy/edges.rs"),
+                format!("`{name}` is missing in HOUSE in tidy/edges.rs: add it"),
             )),
         }
     }

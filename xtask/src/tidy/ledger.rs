@@ -11,7 +11,7 @@
 //!
 //! An experiment is done when a kept run answered it: `measured` and `modelled` are the words of
 //! `bench/record/papers/` (each kept row against its entry), and one of them at least agrees or
-//! disagrees. A study that exists and never said anything is no answer: such a row has a reason.
+//! disagrees. A study without any verdict is not an answer: such a row has a reason.
 //!
 //! A study names the rows it answers (`ledger = ["E4.6"]`, and the `row` of what the paper says);
 //! the row's entry names the study. Each is held against the other.

@@ -4,7 +4,7 @@
 use super::{Finding, Tree};
 
 const INHERITED: [&str; 4] = ["version", "edition", "rust-version", "license"];
-/// Packages that need a newer compiler than the others, because what they are built on does.
+/// Packages that need a newer compiler than the others, because their dependencies do.
 const OWN_RUST_VERSION: [&str; 4] = [
     "crates/execute/cluster/Cargo.toml",
     "crates/execute/datafusion/Cargo.toml",

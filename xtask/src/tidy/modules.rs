@@ -113,7 +113,7 @@ impl Crate {
         Some(full)
     }
 
-    /// The file in which what the path names is defined.
+    /// The file that defines the item of a path.
     fn defining(&self, full: &Name, depth: usize) -> Option<&str> {
         /// Of modules that hand on what another hands on.
         const DEPTH_MOST: usize = 8;
@@ -124,7 +124,7 @@ impl Crate {
             return Some(&module.path);
         };
         let inside = inside.to_vec();
-        // Imported here, to be handed on or by chance: what counts is where it comes from.
+        // Imported here, to be handed on or by chance: only its origin counts.
         let brought = module.uses.iter().filter(|used| used.is_import);
         for used in brought.clone().filter(|used| used.name.as_ref() == Some(item)) {
             if let Some(full) = self.absolute(&inside, &used.path) {

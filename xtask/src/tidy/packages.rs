@@ -1,4 +1,4 @@
-//! What a crate is made of lies below its folder: a package that is published has nothing else.
+//! All files of a crate lie below its folder: a package that is published has nothing else.
 //!
 //! Tests are left out, which nobody builds from a package; so are pages whose examples are doc
 //! tests. A file of the repository is linked into the crate's folder (`cargo package` follows).

@@ -10,7 +10,7 @@ use super::code::code_only;
 use super::modules::without_tests;
 use super::{File, Finding, Tree};
 
-/// What people call who are not in this repository, and programs, which have no outside.
+/// Items called from outside of this repository, and programs, which have no outside.
 const FACES: [(&str, &str); 10] = [
     ("machine", "a library of its own"),
     ("walks", "a library of its own"),
@@ -98,7 +98,7 @@ fn of_package(tree: &Tree, package: &str, owners: &HashMap<&str, Owners>) -> Vec
 /// In whose files a word stands.
 #[derive(PartialEq, Eq)]
 enum Owners<'a> {
-    /// A crate's source folder; what lies elsewhere is its own owner.
+    /// A crate's source folder; a file elsewhere is its own owner.
     One(&'a str),
     Several,
 }

@@ -219,7 +219,7 @@ impl Ask {
 
     /// Says on standard error what begins, so that it is not silent for minutes.
     fn open(&self, question: Question, session: &Session) {
-        let levels = session.plan.cells.len() - session.plan.skipped.len();
+        let levels = session.run_plan.cells.len() - session.run_plan.skipped.len();
         let time = summary::duration(self.time.as_secs_f64());
         // Standard error may be closed; the run matters more.
         let _ = writeln!(
@@ -252,7 +252,7 @@ impl Ask {
         let duration = duration::DurationLimit::ANY;
         let run = RunSession { session, stop: stop.clone(), duration };
         let mut fallen = Vec::new();
-        let outcome = run.watched(LimitsArguments::NONE, &mut |event| match event {
+        let outcome = run.observed(LimitsArguments::NONE, &mut |event| match event {
             Event::Next { cell, leave_out } => **leave_out = fallen.contains(&cell.index),
             Event::Kept(seen) => {
                 is_known |= begun.elapsed() >= self.time;
@@ -280,13 +280,13 @@ impl Ask {
 /// Refuses a question that this machine, or the server, can't answer.
 fn check(spec: &Spec, setup: &Setup<anyhow::Error>) -> anyhow::Result<()> {
     let checked = CheckedPlan::new(spec, setup)?;
-    let plan = &checked.plan;
-    if plan.cells.len() - plan.skipped.len() > 1 {
+    let run_plan = &checked.run_plan;
+    if run_plan.cells.len() - run_plan.skipped.len() > 1 {
         return Ok(());
     }
-    let reasons = plan.skipped.iter().filter_map(|cell| {
+    let reasons = run_plan.skipped.iter().filter_map(|cell| {
         let why = checked.needs.get(*cell)?.impossible.as_ref()?;
-        Some(format!("{}: {why}", plan.cells[*cell].label(&plan.axes)))
+        Some(format!("{}: {why}", run_plan.cells[*cell].label(&run_plan.axes)))
     });
     let reasons: Vec<String> = reasons.collect();
     bail!("there is nothing to compare here: {}", reasons.join("; "))
@@ -418,6 +418,6 @@ fn percent(text: &str) -> Result<f64, String> {
         |percent: &f64| percent.partial_cmp(&0.1).is_some_and(Ordering::is_ge) && *percent <= 50.0;
     let percent = number.filter(in_range);
     percent.map(|percent| percent / 100.0).ok_or_else(|| {
-        format!("`{text}` is no difference in percent: give one from 0.1 to 50, e.g. 5")
+        format!("`{text}` is not a difference in percent: give one from 0.1 to 50, e.g. 5")
     })
 }

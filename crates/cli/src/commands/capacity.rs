@@ -91,7 +91,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = observed.capacity();
     let (answer, refusal) = (result.as_ref().ok(), result.as_ref().err());
     let mut facts = Facts { answer, refusal, report: None, observed: &observed };
-    // What was observed can't be observed again: it is printed also where it can't be kept.
+    // Observations can't be repeated: they are printed also where they can't be kept.
     let kept = args.keep(&mut facts);
     match (&facts, args.json) {
         (_, true) => output::json(&facts)?,

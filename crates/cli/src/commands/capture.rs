@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     match &capture.lost {
         Some(lost) => bail!(
-            "the capture ended after {}: {lost}; what was seen is in {}",
+            "the capture ended after {}: {lost}; the part captured is in {}",
             summary::duration(capture.seconds()),
             args.out.display()
         ),

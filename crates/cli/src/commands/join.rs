@@ -113,7 +113,7 @@ pub(crate) struct Args {
     /// Table layout: auto, buckets, dense (a slot for every integer of the keys' range), bloom
     /// (buckets behind a Bloom filter)
     #[arg(long, value_name = "NAME", default_value_t = TableLayout::Auto)]
-    design: TableLayout,
+    layout: TableLayout,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -164,7 +164,7 @@ fn joined(args: Args, interrupted: &'static AtomicBool) -> anyhow::Result<ExitCo
         .with_null_equality(args.null_equality())
         .with_build_side(sides.build)
         .with_suffix(&args.suffix)
-        .with_table_layout(args.design)
+        .with_table_layout(args.layout)
         .with_caches(Caches::of(&limits.machine, limits.kept.as_ref()))
         .with_memory(budget.pool.clone())
         .with_stop_check(StopCheck::new(move || interrupted.load(Ordering::Relaxed)))
@@ -186,7 +186,7 @@ fn joined(args: Args, interrupted: &'static AtomicBool) -> anyhow::Result<ExitCo
         out_format: args.out_format,
         join_type: args.join_type,
         filter: args.filter,
-        design: args.design,
+        layout: args.layout,
         sides,
         start,
         limits: &limits,

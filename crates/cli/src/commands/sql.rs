@@ -48,8 +48,8 @@ Examples:
 
 Tables are Parquet, CSV with a header line, JSON lines (.json, .ndjson) or Arrow IPC (.arrow), by
 the file's extension, or a directory of Parquet files.
-SET workahead.design = 'buckets' changes the layout of join tables; SET workahead.build_side =
-'measured' selects the smaller side at run time; SET datafusion.… changes DataFusion's own options.
+SET workahead.layout = 'buckets' changes the layout of join tables; SET workahead.build_side =
+'runtime' selects the smaller side at run time; SET datafusion.… changes DataFusion's own options.
 --set NAME=VALUE does the same on the command line.
 With --json a report is printed, and rows go to --out or are only counted.";
 
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// A table's name in SQL, and its file; repeat for several
     #[arg(long = "table", value_name = "NAME=FILE")]
     tables: Vec<String>,
-    /// Set an option for all statements, like SET: workahead.design=buckets; repeat for several
+    /// Set an option for all statements, like SET: workahead.layout=buckets; repeat for several
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Leave the joins to DataFusion
@@ -172,7 +172,7 @@ fn register(session: &Session, name: &str, path: &Path) -> anyhow::Result<()> {
 /// Runs what reads files, or what workers send: a decoder that panics is an error.
 fn decoded<T>(run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     guarded_everywhere(run).unwrap_or_else(|panic| {
-        Err(anyhow::anyhow!("what is read is damaged, or DataFusion has a defect: {panic}"))
+        Err(anyhow::anyhow!("the input is damaged, or DataFusion has a defect: {panic}"))
     })
 }
 

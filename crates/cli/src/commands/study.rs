@@ -4,8 +4,8 @@
 //! list, show, plan      nothing is run
 //! run, resume           claim a directory, run what is left, then as `report`
 //! report                from the directory alone: Parquet, report.html, the last lines
-//! inside                hidden: a worker process, for studies that count below valgrind compare
-//! two directories: compare.html
+//! worker                hidden: a worker process, for studies that count under valgrind
+//! compare               two directories: compare.html
 //! ```
 
 pub(crate) mod arguments;
@@ -53,8 +53,8 @@ enum Command {
     Report(report::Args),
     /// Two results: before and after, cell by cell; nothing is run
     Compare(compare::Args),
-    /// A worker process: one cell, started below valgrind
-    #[command(name = "inside", hide = true)]
+    /// A worker process: one cell, started under valgrind
+    #[command(hide = true)]
     Worker(worker::Args),
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Places {
     pub(crate) written: Vec<PathBuf>,
     /// Counters are read, or functions profiled.
     pub(crate) counts: bool,
-    /// Workers are started, below valgrind.
+    /// Workers are started, under valgrind.
     pub(crate) starts_programs: bool,
     /// The run is about the scheduler, whose programs go to the kernel.
     pub(crate) loads_bpf: bool,
@@ -79,7 +79,7 @@ pub(crate) fn confine(places: &Places) -> anyhow::Result<()> {
     ensure!(threads == 1, "the run has {threads} threads already and can't be confined");
     places.check()?;
     if rustix::process::geteuid().is_root() {
-        // What root makes for everybody to write to is refused below.
+        // Root's places that everybody may write to are refused below.
         let before = rustix::process::umask(Mode::from_raw_mode(0o022));
         rustix::process::umask(before | Mode::from_raw_mode(0o022));
     }
@@ -112,7 +112,7 @@ impl Places {
                  statement could replace: choose another directory",
                 written.display()
             );
-            // As it is written, too: what it leads to can be changed there.
+            // As it is written, too: its target can be changed there.
             let names = |path: &PathBuf| [std::path::absolute(path).ok(), Some(whole(path))];
             let is_in = |path: &&PathBuf| {
                 names(path).into_iter().flatten().any(|path| path.starts_with(&place))
@@ -145,7 +145,7 @@ fn say(missing: &anyhow::Error) {
     // Standard error may be closed; the run matters more.
     let _ = writeln!(
         std::io::stderr(),
-        "{missing:#}: what a statement makes of the database has more of your rights than it \
+        "{missing:#}: a database driven by a statement has more of your rights than it \
          should, so run no study of a stranger here"
     );
 }

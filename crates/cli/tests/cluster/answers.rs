@@ -1,4 +1,4 @@
-//! What comes from workers is what one process answers.
+//! Answers from workers are those of one process.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn filters_across_stages_leave_a_third_of_what_is_exchanged() {
         let [with, without] = [with, without].map(|facts| number(&facts, "exchanged_bytes"));
         assert!(3 * with < without, "q{query}: {with} of {without} bytes");
     }
-    // What drops no rows at all loses none either.
+    // A query that drops no rows loses none either.
     let [lines, orders] = [table("l", "lineitem"), table("o", "orders")];
     let query = "select count(*) as n, sum(l_linenumber) as s from l join o \
                  on l_orderkey = o_orderkey where o_totalprice > 0";

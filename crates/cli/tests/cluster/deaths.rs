@@ -130,7 +130,7 @@ fn a_query_whose_worker_is_killed_is_run_again_on_the_others() {
 }
 
 #[test]
-fn rows_that_were_printed_before_a_worker_died_are_no_answer() {
+fn rows_printed_before_a_worker_died_are_not_an_answer() {
     let place = Place::new();
     let cluster = Cluster::two(&place);
     let lines = table("l", "lineitem");

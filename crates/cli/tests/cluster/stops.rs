@@ -66,7 +66,7 @@ fn when_all_workers_are_stopped_the_error_is_one_line() {
         assert!(said.contains("no worker answers"), "{said}");
         assert!(start.elapsed() < DEAD_AFTER + Duration::from_secs(2), "{:?}", start.elapsed());
     }
-    // What was stopped goes on, and does not run what was sent to it before.
+    // A stopped worker goes on, and does not run requests sent to it before.
     cluster.workers.iter().for_each(|id| assert!(send("CONT", *id)));
     let six = there(&["--tpch", "6", "--data", data(), "--out", "there.csv"]);
     assert_eq!(answer(&place, &six).0, alone(&place, 6).0);

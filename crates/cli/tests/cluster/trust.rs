@@ -69,7 +69,7 @@ fn secrets_that_others_can_read_are_refused() {
 }
 
 #[test]
-fn a_worker_survives_what_is_no_request() {
+fn a_worker_survives_invalid_requests() {
     let place = Place::new();
     let token = write_token(&place, "token");
     let words = ["cluster", "worker", "--token-file", "token", "--threads", "1", "--data", data()];

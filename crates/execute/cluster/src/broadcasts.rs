@@ -1,4 +1,4 @@
-//! What is sent to all workers, kept in memory as small as it is.
+//! Broadcasts to all workers, kept in memory as small as they are.
 //!
 //! The engine keeps a side that it sends to all until the query ends, and charges each batch with
 //! all buffers that it refers to. Rows of a join refer to the texts of its whole build side:
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
-#[expect(deprecated, reason = "its successor is no node, and each operator has its own")]
+#[expect(deprecated, reason = "its successor is not a node, and each operator has its own")]
 use datafusion::physical_plan::coalesce_batches::CoalesceBatchesExec;
 use datafusion_distributed::BroadcastExec;
 use workahead_datafusion::with_inputs;

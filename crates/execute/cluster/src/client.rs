@@ -49,12 +49,12 @@ pub struct ClientOptions {
     pub dead_after: Duration,
 }
 
-/// What is known of a worker.
+/// The state of a worker, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerStatus {
     /// Where it listens.
     pub address: SocketAddr,
-    /// What it is doing; none if it does not answer.
+    /// Its current work; `None` if it does not answer.
     pub state: Option<WorkerState>,
 }
 
@@ -259,7 +259,7 @@ fn exchanged_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
         MetricValue::Custom { value, .. } => value.as_any().downcast_ref::<BytesCounterMetric>(),
         _ => None,
     });
-    // A plan's own bytes are counted in its root, which is no exchange.
+    // A plan's own bytes are counted in its root, which is not an exchange.
     let own: usize = match plan.name().starts_with("Network") {
         true => bytes.map(BytesCounterMetric::value).sum(),
         false => 0,

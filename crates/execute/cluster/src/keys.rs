@@ -59,7 +59,7 @@ pub(crate) struct Part {
     keys: Option<Bytes>,
 }
 
-/// What is known of one filter.
+/// The known part of one filter.
 #[derive(Debug, Clone, Default)]
 enum Known {
     #[default]

@@ -133,7 +133,7 @@ impl ExecutionPlan for ClusterQueryExec {
         let (plan, schema) = (Arc::clone(&self.plan), self.schema());
         let (why, here) = (self.choice.why.clone(), self.choice.here);
         let workers = Arc::clone(&self.workers);
-        let told = async move {
+        let reported = async move {
             let before = if here { Vec::new() } else { workers.states().await };
             let first = explanation(&schema, "Where it runs", &why);
             let rows = plan.execute(partition, context)?;
@@ -149,8 +149,8 @@ impl ExecutionPlan for ClusterQueryExec {
             let last = stream::once(last).filter_map(ready);
             Ok::<_, DataFusionError>(stream::once(ready(first)).chain(rows).chain(last))
         };
-        let told = stream::once(told).try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), told)))
+        let reported = stream::once(reported).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), reported)))
     }
 }
 

@@ -181,7 +181,7 @@ mod tests {
     fn changed_settings_reach_the_other_side_and_unknown_ones_are_refused() {
         let mut client = base().with_target_partitions(3);
         let settings = [
-            ("workahead.design", "buckets"),
+            ("workahead.layout", "buckets"),
             ("datafusion.execution.batch_size", "77"),
             ("datafusion.format.null", "a=b&ü"),
         ];

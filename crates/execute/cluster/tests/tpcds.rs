@@ -107,9 +107,9 @@ fn two_workers_answer_as_duckdb_does() {
         for number in 1..=QUERIES {
             let text = rewrites::for_datafusion(number, &data.query(number));
             let limit = without_limit(&text).1;
-            let (own, asked) = (context.clone(), text.clone());
+            let (own, query) = (context.clone(), text.clone());
             // In a task, on a stack that is deep enough for planning too.
-            let limited = async move { tokio::time::timeout(PATIENCE, run(&own, &asked)).await };
+            let limited = async move { tokio::time::timeout(PATIENCE, run(&own, &query)).await };
             let (plan, batches) = match runtime.block_on(runtime.spawn(limited)) {
                 Ok(Ok(Ok(ran))) => ran,
                 other => {

@@ -130,7 +130,7 @@ impl Build {
         }
         self.metrics.build_mem_used.add(table.memory_bytes());
         self.metrics.table_bytes.add(table.table_bytes());
-        self.metrics.design.add(table.layout_choice().layout.name());
+        self.metrics.layout.add(table.layout_choice().layout.name());
         self.metrics.build_side.add(build_side.name());
         if let (Some(contribution), Some(collector)) = (&contribution, collector) {
             // The table's number of keys leaves out those in spill files.

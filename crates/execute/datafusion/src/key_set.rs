@@ -229,7 +229,7 @@ fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) || kind.is_binary()
 }
 
-/// The values but for nulls; none for a type that has no such bytes.
+/// The values without nulls; `None` for a type that has no such bytes.
 fn values_to_bytes(values: &ArrayRef) -> Result<Option<Vec<u8>>> {
     let values = arrow::compute::filter(values, &is_not_null(values)?)?;
     let values = cast(&values, plain(values.data_type()))?;
@@ -375,12 +375,12 @@ mod tests {
         let many: Vec<i64> = (0..5000).map(|key| key * 2).collect();
         let merged = set_of(&of(&many)).merge(set_of(&of(&[11, 20_001]))).unwrap();
         let read = KeySet::from_bytes(&merged.to_bytes().unwrap()).unwrap();
-        let asked = of(&[-2, 0, 1, 9998, 9999, 11, 13, 20_001, 20_003]);
+        let probes = of(&[-2, 0, 1, 9998, 9999, 11, 13, 20_001, 20_003]);
         let expected = [false, true, false, true, false, true, false, true, false];
-        assert_eq!(passing(&read, &asked), expected);
+        assert_eq!(passing(&read, &probes), expected);
         let none = set_of(&of(&[]));
-        assert_eq!(passing(&none, &asked), [false; 9]);
-        assert_eq!(passing(&none.merge(read).unwrap(), &asked), expected);
+        assert_eq!(passing(&none, &probes), [false; 9]);
+        assert_eq!(passing(&none.merge(read).unwrap(), &probes), expected);
     }
 
     #[test]

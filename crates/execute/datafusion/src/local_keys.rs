@@ -16,7 +16,7 @@ use crate::patience::within;
 /// consumer that reads one partition after the other would wait for those that it will read later.
 const START_TIME: Duration = Duration::from_millis(100);
 
-/// What is known of a filter; none if it will never be known.
+/// The known part of a filter; `None` if it will never be known.
 type Known = Option<Option<Arc<KeySet>>>;
 
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ pub(crate) struct JoinMetrics {
     pub(crate) avg_fanout: RatioMetrics,
     /// Bytes that probes touch.
     pub(crate) table_bytes: Gauge,
-    pub(crate) design: Arc<NameMetric>,
+    pub(crate) layout: Arc<NameMetric>,
     pub(crate) build_side: Arc<NameMetric>,
     pub(crate) spill_count: Count,
     pub(crate) spilled_bytes: Count,
@@ -67,7 +67,7 @@ impl JoinMetrics {
             probe_hit_rate: ratio("probe_hit_rate"),
             avg_fanout: ratio("avg_fanout"),
             table_bytes: MetricBuilder::new(set).gauge("table_bytes", partition),
-            design: names("design"),
+            layout: names("layout"),
             build_side: names("build_side"),
             spill_count: MetricBuilder::new(set).spill_count(partition),
             spilled_bytes: MetricBuilder::new(set).spilled_bytes(partition),

@@ -152,7 +152,7 @@ impl WorkaheadJoinExec {
     /// whole side before the other.
     #[must_use]
     pub fn chooses_build_side(&self) -> bool {
-        self.options.build_side == BuildSideSelection::Measured
+        self.options.build_side == BuildSideSelection::Runtime
             && self.translation.is_ok()
             && matches!(self.mode(), PartitionMode::CollectLeft | PartitionMode::Partitioned)
             && self.probers() == 1
@@ -312,7 +312,7 @@ impl WorkaheadJoinExec {
         let join = translation.join.clone();
         let join = join
             .with_batch_rows(rows)
-            .with_table_layout(self.options.design)
+            .with_table_layout(self.options.layout)
             .with_caches(self.caches)
             .with_probers(self.probers())
             .with_memory(memory);

@@ -1,4 +1,4 @@
-//! Options of the joins, set in SQL: `SET workahead.design = 'buckets'`.
+//! Options of the joins, set in SQL: `SET workahead.layout = 'buckets'`.
 
 use std::any::Any;
 use std::fmt;
@@ -20,9 +20,9 @@ config_namespace! {
     ///
     /// let mut config = ConfigOptions::new();
     /// config.extensions.insert(WorkaheadOptions::default());
-    /// config.set("workahead.build_side", "measured")?;
+    /// config.set("workahead.build_side", "runtime")?;
     /// let options = config.extensions.get::<WorkaheadOptions>();
-    /// assert_eq!(options.map(|options| options.build_side.as_str()), Some("measured"));
+    /// assert_eq!(options.map(|options| options.build_side.as_str()), Some("runtime"));
     /// # Ok::<(), datafusion_common::DataFusionError>(())
     /// ```
     pub struct WorkaheadOptions {
@@ -32,8 +32,8 @@ config_namespace! {
         /// save memory.
         pub replace_sort_merge_joins: bool, default = false
         /// The layout of join tables: auto, buckets, dense or bloom.
-        pub design: String, default = "auto".to_owned()
-        /// The build side: the planned one, or the one measured to have fewer rows.
+        pub layout: String, default = "auto".to_owned()
+        /// The build side: the planned one, or the one found at run time to have fewer rows.
         pub build_side: String, default = "planned".to_owned()
         /// Whether a join's keys filter rows below the joins and aggregates of its probe side, and
         /// build sides that are joined with it.
@@ -96,9 +96,9 @@ impl WorkaheadOptions {
 
     /// The part of them that each join of a plan keeps.
     pub(crate) fn join_options(&self) -> Result<JoinOptions> {
-        let design = self.design.parse().map_err(configuration_error)?;
+        let layout = self.layout.parse().map_err(configuration_error)?;
         let build_side = self.build_side.parse().map_err(configuration_error)?;
-        Ok(JoinOptions { design, build_side })
+        Ok(JoinOptions { layout, build_side })
     }
 }
 
@@ -113,12 +113,12 @@ pub(crate) enum BuildSideSelection {
     #[default]
     Planned,
     /// The one that turns out to have fewer rows.
-    Measured,
+    Runtime,
 }
 
 /// An unknown value of `workahead.build_side`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown build side {name:?}: choose from planned, measured")]
+#[error("unknown build side {name:?}: choose from planned, runtime")]
 pub(crate) struct UnknownBuildSide {
     name: String,
 }
@@ -128,7 +128,7 @@ impl BuildSideSelection {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Planned => "planned",
-            Self::Measured => "measured",
+            Self::Runtime => "runtime",
         }
     }
 }
@@ -136,7 +136,7 @@ impl BuildSideSelection {
 impl FromStr for BuildSideSelection {
     type Err = UnknownBuildSide;
     fn from_str(name: &str) -> Result<Self, UnknownBuildSide> {
-        let found = [Self::Planned, Self::Measured].into_iter().find(|from| from.name() == name);
+        let found = [Self::Planned, Self::Runtime].into_iter().find(|from| from.name() == name);
         found.ok_or_else(|| UnknownBuildSide { name: name.to_owned() })
     }
 }
@@ -145,7 +145,7 @@ impl FromStr for BuildSideSelection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct JoinOptions {
     /// The layout of the table.
-    pub(crate) design: TableLayout,
+    pub(crate) layout: TableLayout,
     /// How the build side is selected.
     pub(crate) build_side: BuildSideSelection,
 }
@@ -154,7 +154,7 @@ impl JoinOptions {
     /// Those that differ from the defaults, as `EXPLAIN` shows them.
     pub(crate) fn non_default(self) -> Vec<String> {
         let all = [
-            (self.design != TableLayout::Auto, "design", self.design.name()),
+            (self.layout != TableLayout::Auto, "layout", self.layout.name()),
             (self.build_side != BuildSideSelection::Planned, "build_side", self.build_side.name()),
         ];
         let changed = all.into_iter().filter(|(changed, ..)| *changed);
@@ -164,18 +164,18 @@ impl JoinOptions {
     /// All of them, separated by spaces.
     #[cfg(any(test, feature = "proto"))]
     pub(crate) fn to_text(self) -> String {
-        [self.design.name(), self.build_side.name()].join(" ")
+        [self.layout.name(), self.build_side.name()].join(" ")
     }
 
     /// Reads [`to_text`](Self::to_text).
     #[cfg(any(test, feature = "proto"))]
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         let names: Vec<&str> = text.split(' ').collect();
-        let [design, build_side] = names[..] else {
+        let [layout, build_side] = names[..] else {
             return Err(configuration_error(format!("{text:?} are not the options of a join")));
         };
         let options = WorkaheadOptions {
-            design: design.to_owned(),
+            layout: layout.to_owned(),
             build_side: build_side.to_owned(),
             ..Default::default()
         };
@@ -191,25 +191,25 @@ mod tests {
     fn options_are_listed_by_the_names_that_set_them() {
         let mut options = ConfigOptions::new();
         options.extensions.insert(WorkaheadOptions::default());
-        options.set("workahead.design", "bloom").unwrap();
+        options.set("workahead.layout", "bloom").unwrap();
         let mut others = ConfigOptions::new();
         others.extensions.insert(WorkaheadOptions::default());
         for entry in options.entries().iter().filter(|entry| entry.key.starts_with("workahead.")) {
             others.set(&entry.key, entry.value.as_deref().unwrap()).unwrap();
         }
-        assert_eq!(WorkaheadOptions::of(&others).design, "bloom");
+        assert_eq!(WorkaheadOptions::of(&others).layout, "bloom");
     }
 
     #[test]
     fn unknown_names_are_refused_with_the_list() {
-        let of = |design: &str, build_side: &str| {
-            let [design, build_side] = [design, build_side].map(str::to_owned);
-            let options = WorkaheadOptions { design, build_side, ..Default::default() };
+        let of = |layout: &str, build_side: &str| {
+            let [layout, build_side] = [layout, build_side].map(str::to_owned);
+            let options = WorkaheadOptions { layout, build_side, ..Default::default() };
             options.join_options().unwrap_err().to_string()
         };
         for (error, named, listed) in [
             (of("tree", "planned"), "\"tree\"", "dense, bloom"),
-            (of("auto", "smaller"), "\"smaller\"", "planned, measured"),
+            (of("auto", "smaller"), "\"smaller\"", "planned, runtime"),
         ] {
             assert!(error.contains(named) && error.contains(listed), "{error}");
         }
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn join_options_are_read_back() {
-        for build_side in [BuildSideSelection::Planned, BuildSideSelection::Measured] {
-            let options = JoinOptions { design: TableLayout::Bloom, build_side };
+        for build_side in [BuildSideSelection::Planned, BuildSideSelection::Runtime] {
+            let options = JoinOptions { layout: TableLayout::Bloom, build_side };
             assert_eq!(JoinOptions::from_text(&options.to_text()).unwrap(), options);
         }
         assert!(JoinOptions::from_text("auto auto planned").is_err());

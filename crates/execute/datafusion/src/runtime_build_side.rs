@@ -1,5 +1,5 @@
 //! The build side chosen at run time, by the sides' own sizes (`SET workahead.build_side =
-//! 'measured'`).
+//! 'runtime'`).
 //!
 //! ```text
 //! left   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓ …     the side with fewer rows so far is read next

@@ -66,7 +66,7 @@ pub(crate) struct PageIndex {
     pub(crate) check: fn(&mut Reader<'_>) -> Result<(), Malformed>,
 }
 
-/// What is given each page index.
+/// Called with each page index.
 pub(crate) type Visit<'a> = dyn FnMut(PageIndex) -> Result<(), Malformed> + 'a;
 
 /// Passes over a list of `RowGroup`.

@@ -187,7 +187,7 @@ impl PageIndexes<'_> {
         if end > self.size || self.sum > self.size {
             return Err(FooterError::Place);
         }
-        // An empty one is no struct, which decoders find out for themselves.
+        // An empty one is not a struct, which decoders find out for themselves.
         if length > 0 {
             read(self.file, start, length, &mut self.bytes)?;
             check(&mut Reader::new(&self.bytes))?;

@@ -138,16 +138,16 @@ fn measured(
     // The first join would pay for pages that the pool lacks.
     inputs.joined(&auto);
     let mut cases = vec![Case::new("auto", move |_: &mut ()| inputs.joined(&auto))];
-    for design in forced(keys).into_iter().filter(|design| wanted(design.name())) {
-        let join = join.clone().with_table_layout(design);
-        cases.push(Case::new(design.name(), move |_: &mut ()| inputs.joined(&join)));
+    for layout in forced(keys).into_iter().filter(|layout| wanted(layout.name())) {
+        let join = join.clone().with_table_layout(layout);
+        cases.push(Case::new(layout.name(), move |_: &mut ()| inputs.joined(&join)));
     }
     in_turns(arguments, rounds, &cases, &mut ())
 }
 
 fn main() {
     let arguments = Arguments::read();
-    let mut report = Report::new(&arguments, "Auto against every design it could choose");
+    let mut report = Report::new(&arguments, "Auto against every layout it could choose");
     let sizes = if arguments.small {
         vec![(1 << 16, 20_000)]
     } else {

@@ -132,9 +132,9 @@ impl Reader {
             Form::Words(fixed) => {
                 if let (EncodingKind::Identity, None, [fixed]) =
                     (&encoding.kind, encoding.salt, &**fixed)
-                    && let Some(words) = fixed.borrow(&plain(batch.column(self.columns[0]))?)
+                    && let Some(normalized) = fixed.borrow(&plain(batch.column(self.columns[0]))?)
                 {
-                    keys.borrow(words);
+                    keys.borrow(normalized);
                     return Ok(());
                 }
                 let keep = self.load(fixed, batch, keys)?;
@@ -159,9 +159,9 @@ impl Reader {
         let Form::Words(fixed) = &self.form else { return Ok(()) };
         let keep = self.load(fixed, batch, keys)?;
         keys.keep(keep, batch.num_rows());
-        let NormalizedKeys { loaded, rows, values: words, .. } = keys;
-        words.clear();
-        words.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
+        let NormalizedKeys { loaded, rows, values: normalized, .. } = keys;
+        normalized.clear();
+        normalized.resize(rows.as_ref().map_or(batch.num_rows(), Vec::len), 0);
         let masks = self.nulls_equal.then(|| {
             let mut masks = loaded[ranges.len() - 1].clone();
             compact(&mut masks, rows.as_deref());
@@ -179,7 +179,7 @@ impl Reader {
                 }
                 _ => range.widen(loaded.iter().copied()),
             }
-            for (combined, word) in words.iter_mut().zip(&*loaded) {
+            for (combined, word) in normalized.iter_mut().zip(&*loaded) {
                 *combined = (combined.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             }
         }
@@ -293,10 +293,10 @@ impl KeyEncoding {
     }
 
     /// Applies the salt, if there is one.
-    pub(crate) fn salted<'w>(&self, words: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
-        let Some(salt) = self.salt else { return words };
+    pub(crate) fn salted<'w>(&self, normalized: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
+        let Some(salt) = self.salt else { return normalized };
         mixed.clear();
-        mixed.extend(words.iter().map(|word| salted(*word, salt)));
+        mixed.extend(normalized.iter().map(|word| salted(*word, salt)));
         mixed
     }
 

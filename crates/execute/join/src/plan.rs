@@ -145,11 +145,11 @@ mod tests {
     }
 
     /// The plan, and the table.
-    fn both(on: &[&str], spans: &[u64], design: TableLayout) -> (Plan, JoinTable, Arc<Pool>) {
+    fn both(on: &[&str], spans: &[u64], layout: TableLayout) -> (Plan, JoinTable, Arc<Pool>) {
         let (batch, pool) = (batch(), Pool::unlimited());
         let on: Vec<_> = on.iter().map(|on| (*on, *on)).collect();
         let join = HashJoin::by_names(batch.schema(), batch.schema(), &on, JoinType::Inner);
-        let join = join.unwrap().with_memory(pool.clone()).with_table_layout(design);
+        let join = join.unwrap().with_memory(pool.clone()).with_table_layout(layout);
         let statistics = BuildStatistics {
             rows: ROWS,
             row_bytes: batch.get_array_memory_size() / ROWS,
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn plans_are_near_the_actual_join() {
         let last = ROWS as u64 - 1;
-        for (on, spans, design, says) in [
+        for (on, spans, layout, says) in [
             (&["wide"][..], &[30 * last][..], TableLayout::Auto, "the key itself"),
             (&["text"], &[], TableLayout::Auto, "a 64-bit hash"),
             (&["close"], &[last], TableLayout::Auto, "the key itself"),
@@ -173,7 +173,7 @@ mod tests {
             (&["wide"], &[30 * last], TableLayout::Dense, "the key itself"),
             (&["page", "line"], &[ROWS as u64 / 100 - 1, 99], TableLayout::Auto, "all keys packed"),
         ] {
-            let (plan, table, pool) = both(on, spans, design);
+            let (plan, table, pool) = both(on, spans, layout);
             assert!(plan.keys.starts_with(says), "{}", plan.keys);
             let near = |planned: usize, actual: usize| {
                 assert!(planned <= 2 * actual && actual <= 2 * planned, "{planned}, not {actual}");

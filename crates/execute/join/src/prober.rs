@@ -141,8 +141,8 @@ impl Prober {
         let average = bytes.div_ceil(rows.max(1));
         let row = RowSize { average, widest: context.widest_row(batch) };
         let probed = ProbeBatchSize { rows, row };
-        let routed = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
-        probed.bytes(context.output_size(&in_memory.spec), in_memory.row_size()) + routed
+        let partition_bytes = self.files.as_ref().map_or(0, |files| files.bytes(rows) + bytes);
+        probed.bytes(context.output_size(&in_memory.spec), in_memory.row_size()) + partition_bytes
     }
 
     /// The next output batch, `None` if the probe batch is finished. Small outputs are held back

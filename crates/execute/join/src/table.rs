@@ -359,7 +359,7 @@ impl JoinTable {
         self.spilled.is_some()
     }
 
-    /// What was spilled so far, by all parts of the join.
+    /// Figures of spilling so far, by all parts of the join.
     #[must_use]
     pub fn spill_metrics(&self) -> SpillMetrics {
         self.context.counts.metrics()

@@ -41,7 +41,7 @@ pub enum TableLayout {
 
 /// An unknown layout name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no design {name:?}: choose from {}", TableLayout::names())]
+#[error("unknown layout {name:?}; use {}", TableLayout::names())]
 pub struct UnknownTableLayout {
     /// The given name.
     pub name: String,
@@ -172,7 +172,7 @@ impl fmt::Display for TableLayout {
 impl FromStr for TableLayout {
     type Err = UnknownTableLayout;
     fn from_str(name: &str) -> Result<Self, UnknownTableLayout> {
-        let found = Self::ALL.into_iter().find(|design| design.name() == name);
+        let found = Self::ALL.into_iter().find(|layout| layout.name() == name);
         found.ok_or_else(|| UnknownTableLayout { name: name.to_owned() })
     }
 }
@@ -183,16 +183,16 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_refused_with_the_list() {
-        for design in TableLayout::ALL {
-            assert_eq!(design.name().parse(), Ok(design));
+        for layout in TableLayout::ALL {
+            assert_eq!(layout.name().parse(), Ok(layout));
         }
         let error = "trie".parse::<TableLayout>().unwrap_err().to_string();
         assert!(error.contains("\"trie\"") && error.contains("dense, bloom"), "{error}");
     }
 
     /// The choice with unlimited memory.
-    fn free(design: TableLayout, entries: usize, span: Option<u64>) -> LayoutChoice {
-        design.choose(entries, span, false, false)
+    fn free(layout: TableLayout, entries: usize, span: Option<u64>) -> LayoutChoice {
+        layout.choose(entries, span, false, false)
     }
 
     #[test]
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn no_table_is_larger_than_buckets_where_memory_is_limited() {
-        for design in [TableLayout::Auto, TableLayout::Dense] {
-            let of = |span| design.choose(1_000_000, Some(span), true, false).layout;
+        for layout in [TableLayout::Auto, TableLayout::Dense] {
+            let of = |span| layout.choose(1_000_000, Some(span), true, false).layout;
             assert_eq!((of(2_600_000), of(3_000_000)), (TableLayout::Dense, TableLayout::Buckets));
         }
     }

@@ -55,9 +55,9 @@ impl TablePayload {
     /// eight bytes.
     pub(crate) fn column(spec: &JoinSpec) -> Option<usize> {
         let output_rules = spec.output_rules();
-        let only_pairs = output_rules.matches
+        let only_matches = output_rules.matches
             && (output_rules.probe, output_rules.build) == (SideOutput::Never, SideOutput::Never);
-        if !only_pairs || spec.filter.is_some() {
+        if !only_matches || spec.filter.is_some() {
             return None;
         }
         let mut columns = spec.match_sources().into_iter().filter_map(|source| match source {

@@ -100,13 +100,13 @@ fn oracle(left: &Rows, right: &Rows) -> Vec<(u32, u32)> {
             by_key.entry(key).or_default().push(row as u32);
         }
     }
-    let mut pairs = Vec::new();
+    let mut matches = Vec::new();
     for (row, key) in right.held().into_iter().enumerate() {
-        let matches = key.and_then(|key| by_key.get(&key)).into_iter().flatten();
-        pairs.extend(matches.map(|left| (*left, row as u32)));
+        let lefts = key.and_then(|key| by_key.get(&key)).into_iter().flatten();
+        matches.extend(lefts.map(|left| (*left, row as u32)));
     }
-    pairs.sort_unstable();
-    pairs
+    matches.sort_unstable();
+    matches
 }
 
 /// A worker over in-memory batches.
@@ -162,12 +162,12 @@ fn probe(table: &Arc<JoinTable>, batches: &[RecordBatch], threads: usize) -> Vec
 }
 
 /// The ids of both sides, checked against the keys beside them.
-fn pairs(outputs: &[RecordBatch], left: &Rows, right: &Rows) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
+fn matches(outputs: &[RecordBatch], left: &Rows, right: &Rows) -> Vec<(u32, u32)> {
+    let mut matches = Vec::new();
     for output in outputs {
         let ids = |column| output.column(column).as_primitive::<UInt32Type>();
         for row in 0..output.num_rows() {
-            pairs.push((ids(1).value(row), ids(3).value(row)));
+            matches.push((ids(1).value(row), ids(3).value(row)));
         }
         let expect = |side: &Rows, ids: &UInt32Array| {
             let keys: Vec<Key> = ids.values().iter().map(|id| side.keys[*id as usize]).collect();
@@ -176,8 +176,8 @@ fn pairs(outputs: &[RecordBatch], left: &Rows, right: &Rows) -> Vec<(u32, u32)> 
         assert_eq!(output.column(0), &expect(left, ids(1)));
         assert_eq!(output.column(2), &expect(right, ids(3)));
     }
-    pairs.sort_unstable();
-    pairs
+    matches.sort_unstable();
+    matches
 }
 
 fn keys() -> impl Generate<Value = Key> {
@@ -218,11 +218,11 @@ proptest! {
         let side = if build_left { Side::Left } else { Side::Right };
         let expected = oracle(&left, &right);
         let (left_batches, right_batches) = (left.batches(), right.batches());
-        for design in TableLayout::ALL {
+        for layout in TableLayout::ALL {
             let schemas = (left_batches[0].schema(), right_batches[0].schema());
             let join = HashJoin::by_names(schemas.0, schemas.1, &[("key", "key")], JoinType::Inner)
                 .unwrap()
-                .with_table_layout(design)
+                .with_table_layout(layout)
                 .with_build_side(side)
                 .with_batch_rows(batch_rows);
             let (build_batches, probe_batches) = match side {
@@ -233,12 +233,12 @@ proptest! {
             let outputs = probe(&table, probe_batches, threads);
             let sizes = 1..=batch_rows;
             prop_assert!(outputs.iter().all(|output| sizes.contains(&output.num_rows())));
-            let found = pairs(&outputs, &left, &right);
-            prop_assert_eq!(&found, &expected, "{}", design);
+            let found = matches(&outputs, &left, &right);
+            prop_assert_eq!(&found, &expected, "{}", layout);
             let mut counter = Prober::new(table.clone());
             let counted: u64 =
                 probe_batches.iter().map(|batch| counter.count(batch).unwrap()).sum();
-            prop_assert_eq!(counted as usize, expected.len(), "{}", design);
+            prop_assert_eq!(counted as usize, expected.len(), "{}", layout);
         }
     }
 }
@@ -253,18 +253,18 @@ fn join_of(left: &Rows, right: &Rows) -> HashJoin {
 }
 
 #[test]
-fn large_sides_in_every_design() {
+fn large_sides_in_every_layout() {
     // Sixteen rows a key, a hot key, misses, more than one vector and more than one batch.
     let left = numbered((0..20_000).map(|i| if i % 50 == 0 { -5 } else { i % 1250 }), 3000);
     let right = numbered((0..9000).map(|i| if i == 4000 { -5 } else { i * 7 % 2500 }), 1024);
     let expected = oracle(&left, &right);
     assert!(expected.len() > 50_000);
-    for design in TableLayout::ALL {
-        let join = join_of(&left, &right).with_table_layout(design);
+    for layout in TableLayout::ALL {
+        let join = join_of(&left, &right).with_table_layout(layout);
         let table = build(&join, left.batches());
         assert_eq!((table.rows(), table.keys()), (20_000, 1251 - 25));
         let outputs = probe(&table, &right.batches(), 2);
-        assert!(pairs(&outputs, &left, &right) == expected, "{design}");
+        assert!(matches(&outputs, &left, &right) == expected, "{layout}");
     }
 }
 
@@ -272,22 +272,22 @@ fn large_sides_in_every_design() {
 fn a_filter_is_built_when_probes_miss_and_skipped_when_they_hit() {
     // Keys far apart, in buckets beyond the (small) cache.
     let left = numbered((0..20_000).map(|i| i * 7_000_000), 8192);
-    let joined = |right: &Rows, design| {
+    let joined = |right: &Rows, layout| {
         let caches = Caches { llc_bytes: 1 << 10, ..Caches::ASSUMED };
-        let join = join_of(&left, right).with_caches(caches).with_table_layout(design);
+        let join = join_of(&left, right).with_caches(caches).with_table_layout(layout);
         let table = build(&join, left.batches());
         assert_eq!(
             table.layout_choice().layout,
-            if design == TableLayout::Auto { TableLayout::Buckets } else { design }
+            if layout == TableLayout::Auto { TableLayout::Buckets } else { layout }
         );
         let mut prober = Prober::new(table);
         let rows: u64 = right.batches().iter().map(|batch| prober.count(batch).unwrap()).sum();
         (rows, prober.metrics().bloom_tested_rows)
     };
     let misses = numbered((0..200_000).map(|i| i * 1_000_000), 1000);
-    let (rows, sifted) = joined(&misses, TableLayout::Auto);
+    let (rows, filtered) = joined(&misses, TableLayout::Auto);
     assert_eq!(rows, 20_000);
-    assert!((100_000..200_000).contains(&sifted), "{sifted} of 200000 were sifted");
+    assert!((100_000..200_000).contains(&filtered), "{filtered} of 200000 were filtered");
     assert_eq!(joined(&misses, TableLayout::Bloom), (20_000, 200_000));
     assert_eq!(joined(&misses, TableLayout::Buckets), (20_000, 0));
     // Seven in a hundred of the first rows hit, then all.
@@ -295,9 +295,9 @@ fn a_filter_is_built_when_probes_miss_and_skipped_when_they_hit() {
         (0..400_000).map(|i| if i < 100_000 { i * 500_000 } else { i % 20_000 * 7_000_000 }),
         1000,
     );
-    let (rows, sifted) = joined(&turning, TableLayout::Auto);
+    let (rows, filtered) = joined(&turning, TableLayout::Auto);
     assert_eq!(rows, 300_000 + 100_000_u64.div_ceil(14));
-    assert!((30_000..120_000).contains(&sifted), "{sifted} of 400000 were sifted");
+    assert!((30_000..120_000).contains(&filtered), "{filtered} of 400000 were filtered");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn adversarial_keys_do_not_break_the_table() {
     let right = numbered(crowd.iter().flat_map(|key| [*key, key + 1]), 512);
     let table = build(&join_of(&left, &right), left.batches());
     let outputs = probe(&table, &right.batches(), 1);
-    assert_eq!(pairs(&outputs, &left, &right), oracle(&left, &right));
+    assert_eq!(matches(&outputs, &left, &right), oracle(&left, &right));
 }
 
 #[test]

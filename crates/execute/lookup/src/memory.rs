@@ -41,7 +41,7 @@ impl Memory {
     pub(crate) fn zeroed(bytes: usize, align: usize, pages: Pages) -> Self {
         let is_huge = pages == Pages::Huge && bytes >= HUGE_PAGE_BYTES;
         let align = align.max(if is_huge { HUGE_PAGE_BYTES } else { LINE_BYTES });
-        // Aligned by hand: asked for an alignment, the system's allocator clears memory itself, and
+        // Aligned by hand: given an alignment, the system's allocator clears memory itself, and
         // touches all of it.
         let layout = bytes.checked_add(align).and_then(|all| Layout::from_size_align(all, 16).ok());
         let layout = layout.expect("capacity overflow");

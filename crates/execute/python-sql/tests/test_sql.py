@@ -78,7 +78,7 @@ def test_a_table_is_read_repeatedly_and_a_reader_once():
 def test_several_statements_return_the_last_ones_rows():
     text = "create table bob as select * from orders where name = 'Bob'; select id from bob"
     assert wa.sql(text, orders=ORDERS).to_pyarrow().to_pydict() == {"id": [2]}
-    text = "set workahead.design = 'buckets'; " + JOINED
+    text = "set workahead.layout = 'buckets'; " + JOINED
     assert wa.sql(text, orders=ORDERS, lines=LINES).to_pyarrow().to_pydict() == EXPECTED
 
 

@@ -10,8 +10,8 @@ pub(crate) fn join_facts(table: &JoinTable, metrics: ProbeMetrics) -> String {
     let facts = json!({
         "type": table.spec().join_type().name(),
         "rows": metrics.output_rows,
-        "design": choice.layout.name(),
-        "design_why": choice.why,
+        "layout": choice.layout.name(),
+        "layout_why": choice.why,
         "build_side": table.build_side().name(),
         "build_rows": table.input_rows(),
         "build_keys": table.keys(),

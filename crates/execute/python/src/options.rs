@@ -40,7 +40,7 @@ pub(crate) struct Options {
     null_aware: bool,
     build_side: String,
     maintain_order: Option<String>,
-    design: String,
+    layout: String,
     threads: Option<usize>,
     batch_rows: Option<usize>,
     memory_limit: Option<usize>,
@@ -99,7 +99,7 @@ impl Options {
             .with_build_side(build_side)
             .with_null_equality(self.null_equality())
             .with_suffix(&self.suffix)
-            .with_table_layout(self.design.parse().map_err(wrong)?)
+            .with_table_layout(self.layout.parse().map_err(wrong)?)
             .with_caches(caches())
             .with_memory(pool)
             .with_probers(self.threads()?);

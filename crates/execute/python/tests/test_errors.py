@@ -26,7 +26,7 @@ WRONG = {
     "keys of two kinds": ({"left_on": "t", "right_on": "a"}, "cast one to the type of the other"),
     "no such type": ({"on": "a", "how": "sideways"}, 'there is no join type "sideways": choose'),
     "cross": ({"on": "a", "how": "cross"}, 'there is no join type "cross": choose from inner'),
-    "no such design": ({"on": "a", "design": "magic"}, "choose from auto"),
+    "no such layout": ({"on": "a", "layout": "magic"}, "use auto"),
     "no such side": ({"on": "a", "build_side": "up"}, "choose from left, right"),
     "no such order": ({"on": "a", "maintain_order": "up"}, "choose from left, right"),
     "no such selection": ({"on": "a", "select": ["z"]}, 'the result has no column "z": choose'),

@@ -202,12 +202,12 @@ def test_maintain_order(how, side):
         assert set(numbers[end:]) <= {None}
 
 
-def test_every_design_returns_the_same_rows():
+def test_every_layout_returns_the_same_rows():
     left = pa.table({"k": [i * 7919 % 3000 for i in range(3000)], "l": range(3000)})
     right = pa.table({"k": [i * 104729 % 5000 for i in range(20000)], "r": range(20000)})
     expected = None
-    for design in ("auto", "buckets", "dense", "bloom"):
-        result = wa.join(left, right, on="k", design=design, batch_rows=1000)
+    for layout in ("auto", "buckets", "dense", "bloom"):
+        result = wa.join(left, right, on="k", layout=layout, batch_rows=1000)
         table = result.to_pyarrow()
         assert max(len(chunk) for chunk in table["k"].chunks) <= 1000
         table = table.sort_by([(name, "ascending") for name in ("k", "l", "r")]).combine_chunks()

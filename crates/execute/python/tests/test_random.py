@@ -57,7 +57,7 @@ def test_any_join_is_the_naive_one(data: st.DataObject):
         maintain_order=data.draw(st.sampled_from([None, "left", "right"])),
         threads=data.draw(st.integers(1, 3)),
         batch_rows=data.draw(st.one_of(st.none(), st.integers(1, 9))),
-        design=data.draw(st.sampled_from(["auto", "buckets", "dense", "bloom"])),
+        layout=data.draw(st.sampled_from(["auto", "buckets", "dense", "bloom"])),
     )
     pairs = [(name, name) for name in on]
     expected = joined(left, right, pairs, how, nulls_equal=nulls_equal, coalesce=coalesce)

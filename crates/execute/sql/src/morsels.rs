@@ -122,7 +122,7 @@ mod tests {
     const ROWS: i64 = 2_000_000;
     const QUERY: &str = "select count(*), sum(id) from t";
 
-    /// 16 MB in row groups of 1.6 MB, which is no divisor of what ranges are cut to.
+    /// 16 MB in row groups of 1.6 MB, which does not divide the size that ranges are cut to.
     fn write(path: &Path) {
         let ids = Int64Array::from_iter_values((0..ROWS).map(|row| row ^ (row << 20)));
         let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as _)]).unwrap();

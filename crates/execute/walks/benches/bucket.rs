@@ -29,11 +29,11 @@ use workahead_walks::{Intent, Pause, Place, Row, with_isa};
 /// Joined rows a batch: three columns that stay in L1.
 const BATCH_ROWS: usize = 1024;
 
-/// What is probed with: rows `0..probes`.
+/// The probe side: rows `0..probes`.
 struct Probes {
     keys: PageBuffer<u64>,
     values: PageBuffer<u64>,
-    /// What must come out.
+    /// The expected answer.
     answer: (usize, u64),
 }
 

@@ -13,7 +13,7 @@ use measure::{Arguments, Case, Report, Run, Timed, in_turns};
 use serde_json::json;
 use workahead_machine::clock::{Moment, thread_cpu_s};
 use workahead_machine::pages::{Pages, Pool, Supply};
-use workahead_walks::bloom::{Bits, Filter, Survivors, sift};
+use workahead_walks::bloom::{Bits, Filter, Survivors, filter_keys};
 use workahead_walks::bucket::{self, First, Load, Probe, select};
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Direct, Prefetching, ToL1};
@@ -82,7 +82,7 @@ fn filtered(table: &bucket::Table, filter: &Filter, probes: &[u64]) -> Run {
     let mut survivors = Survivors::default();
     over(probes, |first, keys, found| {
         with_isa!(Detected::best(), isa => {
-            sift(filter, keys, &mut memory, &mut survivors);
+            filter_keys(filter, keys, &mut memory, &mut survivors);
             select::look_up(table, isa, survivors.keys(), &mut memory, &mut selection);
             let row = |at: usize| first + u64::from(survivors.rows()[at]);
             found.add_each(selection.found(), selection.values(), row);

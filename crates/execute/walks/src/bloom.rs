@@ -147,7 +147,12 @@ impl Survivors {
 /// Keeps the keys that may be there. Words of the next 64 keys are announced while these 64 are
 /// tested; no branch depends on what is read.
 #[inline(always)]
-pub fn sift<M: Memory>(filter: &Filter, keys: &[u64], memory: &mut M, survivors: &mut Survivors) {
+pub fn filter_keys<M: Memory>(
+    filter: &Filter,
+    keys: &[u64],
+    memory: &mut M,
+    survivors: &mut Survivors,
+) {
     let blocks = Blocks::of(keys);
     let room = blocks.count() * BLOCK;
     survivors.rows.resize(room.max(survivors.rows.len()), 0);

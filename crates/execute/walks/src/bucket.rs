@@ -97,9 +97,9 @@ pub enum TableError {
     /// More buckets than positions can count.
     #[error("{entries} entries at {load} are more than a bucket table holds: partition them first")]
     TooLarge {
-        /// Entries asked for.
+        /// Requested entries.
         entries: usize,
-        /// Load asked for.
+        /// Requested load.
         load: Load,
     },
     /// Entries found no bucket near enough to their home.

@@ -37,7 +37,7 @@ use requests::Requests;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
     /// A step touches what was requested, the row's own input, or what is declared hot.
-    OnlyTheAskedFor = 1,
+    OnlyTheRequested = 1,
     /// A step emits at most one hit.
     OneHitAStep = 2,
     /// What another row may write is read again.
@@ -51,7 +51,7 @@ pub enum Law {
 impl fmt::Display for Law {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
-            Law::OnlyTheAskedFor => "only the asked-for place",
+            Law::OnlyTheRequested => "only the requested place",
             Law::OneHitAStep => "one hit a step",
             Law::PlacesNotFacts => "carry places, not facts",
             Law::RunToCompletion => "run to completion",

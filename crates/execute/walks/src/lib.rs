@@ -48,8 +48,6 @@ pub mod schedule;
 #[cfg(feature = "std")]
 pub mod selection;
 #[cfg(feature = "std")]
-pub mod speed_model;
-#[cfg(feature = "std")]
 pub mod split_references;
 #[cfg(feature = "std")]
 pub mod technique;

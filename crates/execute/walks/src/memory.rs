@@ -54,7 +54,7 @@ pub enum Branch {
     SameKey,
     /// A list has another cell.
     GoesOn,
-    /// A node is no leaf.
+    /// A node is not a leaf.
     Inner,
     /// A separator is less than the key: a step of a binary search.
     Less,

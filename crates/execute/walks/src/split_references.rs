@@ -24,26 +24,26 @@ use crate::work_ahead::Preloadable;
 #[derive(Debug, Clone, Copy)]
 pub struct SplitReferences<W>(pub W);
 
-/// A row of the walk inside, and what of its references has been asked for.
+/// A row of the walk inside, and how many of its references have been requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<C, A> {
     inner: C,
     asks: A,
-    asked: usize,
+    requested: usize,
 }
 
 impl<C, A: References> Cursor<C, A> {
     /// The next of the references, if any is left.
     #[inline(always)]
     fn next(&mut self) -> Option<Place> {
-        let (wanted, mut at, mut next) = (self.asked, 0, None);
+        let (wanted, mut at, mut next) = (self.requested, 0, None);
         self.asks.each(|place| {
             if at == wanted {
                 next = Some(place);
             }
             at += 1;
         });
-        self.asked += 1;
+        self.requested += 1;
         next
     }
 }
@@ -63,7 +63,7 @@ impl<W: Walk> Walk for SplitReferences<W> {
     fn start<M: Memory>(&mut self, row: Row, memory: &mut M) -> (Self::Cursor, Place) {
         const { assert!(W::Asks::LEAST > 0) };
         let (inner, asks) = self.0.start(row, memory);
-        let mut cursor = Cursor { inner, asks, asked: 0 };
+        let mut cursor = Cursor { inner, asks, requested: 0 };
         let first = cursor.next().expect("a step asks for a place at least");
         (cursor, first)
     }
@@ -79,7 +79,7 @@ impl<W: Walk> Walk for SplitReferences<W> {
             return Some(place);
         }
         cursor.asks = self.0.step(&mut cursor.inner, memory, sink)?;
-        cursor.asked = 0;
+        cursor.requested = 0;
         cursor.next()
     }
 }
@@ -138,13 +138,13 @@ mod tests {
                 let mut expected = Vec::new();
                 together.each(|place| expected.push(place));
                 let (mut cursor, first) = apart.start(row, &mut Direct);
-                let mut asked = vec![first];
+                let mut requested = vec![first];
                 let mut hits = Vec::new();
                 while let Some(place) = apart.step(&mut cursor, &mut Direct, &mut hits) {
                     assert!(hits.is_empty(), "nothing is used before all is there");
-                    asked.push(place);
+                    requested.push(place);
                 }
-                assert_eq!((asked, hits.len()), (expected, 1));
+                assert_eq!((requested, hits.len()), (expected, 1));
             }
         });
     }

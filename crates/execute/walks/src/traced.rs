@@ -73,7 +73,7 @@ impl Traced {
         Self { thread, accesses: Vec::new() }
     }
 
-    /// What was recorded.
+    /// The recorded accesses.
     #[must_use]
     pub fn finish(self) -> Trace {
         Trace { accesses: self.accesses }

@@ -69,7 +69,7 @@ pub enum TreeError {
     /// Beyond 32-bit offsets.
     #[error("{0} keys are more than 32-bit offsets can reach: split the index")]
     TooLarge(usize),
-    /// A node of less than half its keys is no B+-tree node.
+    /// A node of less than half its keys is not a B+-tree node.
     #[error("nodes cannot be {0} % full: choose 50 to 100")]
     Fill(u8),
 }

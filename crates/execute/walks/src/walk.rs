@@ -15,8 +15,8 @@ pub type Row = u32;
 /// and asks for the next place, or returns `None` when the row is finished.
 ///
 /// # Laws
-/// Checked by `laws` over a watching memory, for every walk and every schedule.
-/// 1. *Only the asked-for place*: what a step reads or writes lies in a place that the previous
+/// Checked by `conformance` over a recording memory, for every walk and every schedule.
+/// 1. *Only the requested place*: what a step reads or writes lies in a place that the previous
 ///    call asked for, in the row's own [`input`](Walk::input), or is declared hot. Where a row has
 ///    no input, its start may read one value that nothing announces, the row itself, and nothing
 ///    that it then asks for.

@@ -96,7 +96,7 @@ impl Journal {
         }
         kept.reverse();
         self.entries = kept;
-        // What could not be put back stays in the journal, for a command that is allowed to.
+        // Settings that could not be restored stay in the journal, for a command that may do it.
         if self.entries.is_empty() {
             let emptied = self.file.set_len(0).and_then(|()| self.file.sync_data());
             // Undoing twice changes nothing, so a journal that can't be emptied does no harm.

@@ -3,9 +3,9 @@
 //! *By hot-unplug* (`off-hotplug`) the siblings leave the machine: a core gives one thread all of
 //! what it splits between two (reorder buffer, load and store buffers on many), and nothing else
 //! runs on the sibling. *By affinity* (`unused-by-affinity`) the siblings stay and only the
-//! measured program keeps off them: what a core splits may stay split, and the kernel may run
-//! others there. Hassanein et al. (2008, section 3) switched it off in the BIOS, which the first
-//! is closest to; results carry which one it was.
+//! measured program keeps off them: resources that a core splits may stay split, and the kernel
+//! may run others there. Hassanein et al. (2008, section 3) switched it off in the BIOS, which the
+//! first is closest to; results carry which one it was.
 //!
 //! `/sys/devices/system/cpu/smt/control` is described in the kernel's `sysfs-devices-system-cpu`.
 

@@ -155,7 +155,7 @@ fn killed_at_any_byte_of_the_journal() {
 }
 
 #[test]
-fn what_somebody_else_set_is_left_alone_and_said() {
+fn settings_changed_by_others_are_left_alone_and_reported() {
     let (directory, root) = server();
     let (mut controls, _) = Controls::take(&root).unwrap();
     controls.smt_off().unwrap();
@@ -194,7 +194,7 @@ fn before_an_exit_without_drops() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_words() {
+fn unsupported_changes_are_reported_in_words() {
     let says = |files: &[(&str, &str)]| {
         let (_directory, root) = described(files);
         let (mut controls, _) = Controls::take(&root).unwrap();

@@ -21,7 +21,8 @@
 //! random replacement, random accesses   C/S are found: at 4/3 of the size
 //! ```
 //!
-//! L2 is a core's own, and read from the best passes: whatever else slows a pass down is no limit.
+//! L2 is a core's own, and read from the best passes: whatever else slows a pass down is not a
+//! limit.
 //! The last level is shared, in a virtual machine with strangers. What they usually leave is the
 //! *useful* size, and that is what a table has to fit into: it is read from the median passes.
 
@@ -51,11 +52,11 @@ const MEMORY_SHOWN_BYTES: f64 = (64 << 20) as f64;
 /// A footprint is as large as a cache when this share of the accesses misses it.
 const MISSES: f64 = 0.25;
 /// At this multiple of the size of the last level nearly all accesses go to memory, and the TLB
-/// does not yet add much. (6 and 8 move the knees of recorded curves by 6 % at most.)
+/// does not yet add much. (6 and 8 move the sizes of recorded curves by 6 % at most.)
 const MEMORY_BEYOND: f64 = 7.0;
 
 impl CacheSizes {
-    /// The knees of a curve, given in any order.
+    /// The sizes that a curve shows; its points may be in any order.
     #[must_use]
     pub fn of(points: &[LatencyPoint]) -> Self {
         let best = never_falling(points, |point| point.ns);

@@ -1,4 +1,4 @@
-//! When to stop: the time is up, or the user has asked.
+//! When to stop: the time is up, or the user requested it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ impl Deadline<'_> {
         Instant::now() >= self.at
     }
 
-    /// An error once the user has asked to stop.
+    /// An error once the user requested a stop.
     pub(super) fn check(self) -> Result<(), Error> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }

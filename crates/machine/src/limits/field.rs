@@ -70,7 +70,7 @@ impl Field {
         Ok(())
     }
 
-    /// Which pages the field asked for.
+    /// Which pages the field requested.
     #[must_use]
     pub fn pages(&self) -> Pages {
         self.pages

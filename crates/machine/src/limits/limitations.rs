@@ -15,16 +15,16 @@ const HUGE_SHARE_GOOD: f64 = 0.95;
 const PRESENCE_GOOD: f64 = 0.9;
 
 pub(super) fn of(machine: &Machine, limits: &Limits) -> Vec<String> {
-    let mut unshown = pages(machine, limits);
+    let mut limitations = pages(machine, limits);
     let mut say = |is_so: bool, words: &str| {
         if is_so {
-            unshown.push(words.to_owned());
+            limitations.push(words.to_owned());
         }
     };
-    let knees = limits.cache_sizes;
-    say(knees.l2_bytes.is_none(), "the size of L2: the latency curve has no such knee");
+    let sizes = limits.cache_sizes;
+    say(sizes.l2_bytes.is_none(), "the size of L2: the latency curve has no such knee");
     say(
-        knees.useful_llc_bytes.is_none(),
+        sizes.useful_llc_bytes.is_none(),
         "the size of the last-level cache: the latency curve has no such knee",
     );
     say(machine.allowed_cpus().len() < 2, "siblings: only one CPU is allowed");
@@ -44,35 +44,33 @@ pub(super) fn of(machine: &Machine, limits: &Limits) -> Vec<String> {
         let words = format!("the wall time of threads: a quota of {quota} CPU seconds per second");
         say(true, &words);
     }
-    unshown
+    limitations
 }
 
 /// Of the pages.
 fn pages(machine: &Machine, limits: &Limits) -> Vec<String> {
     let has_huge = limits.lines.iter().any(|point| point.pages == Pages::Huge);
-    let mut unshown = Vec::new();
+    let mut limitations = Vec::new();
     match limits.huge_share {
-        _ if machine.huge_pages.transparent == Transparent::Never => unshown.push(
+        _ if machine.huge_pages.transparent == Transparent::Never => limitations.push(
             "huge pages: the system never gives them; write madvise to \
              /sys/kernel/mm/transparent_hugepage/enabled"
                 .to_owned(),
         ),
-        _ if !has_huge => {
-            unshown.push("huge pages: asked for and not given; memory may be fragmented".to_owned())
-        }
-        Some(share) if share < HUGE_SHARE_GOOD => unshown.push(format!(
+        _ if !has_huge => limitations
+            .push("huge pages: asked for and not given; memory may be fragmented".to_owned()),
+        Some(share) if share < HUGE_SHARE_GOOD => limitations.push(format!(
             "huge pages alone: only {:.0} % of the memory that asked for them got them",
             share * 100.0
         )),
         Some(_) => {}
-        None => {
-            unshown.push("whether memory lay on huge pages: the system does not tell".to_owned())
-        }
+        None => limitations
+            .push("whether memory lay on huge pages: the system does not tell".to_owned()),
     }
     if !has_huge {
-        unshown.push("caches apart from the TLB: the curve is one of 4 KiB pages".to_owned());
+        limitations.push("caches apart from the TLB: the curve is one of 4 KiB pages".to_owned());
     }
-    unshown
+    limitations
 }
 
 #[cfg(test)]
@@ -97,9 +95,9 @@ mod tests {
     }
 
     fn only(machine: &Machine, limits: &Limits) -> String {
-        let unshown = of(machine, limits);
-        assert_eq!(unshown.len(), 1, "{unshown:?}");
-        unshown[0].clone()
+        let limitations = of(machine, limits);
+        assert_eq!(limitations.len(), 1, "{limitations:?}");
+        limitations[0].clone()
     }
 
     #[test]
@@ -115,14 +113,17 @@ mod tests {
         assert!(only(&machine, &limits).contains("only 50 %"));
         limits.huge_share = Some(0.0);
         limits.lines.retain(|point| point.pages == Pages::Small);
-        let unshown = of(&machine, &limits);
-        assert!(unshown[0].contains("not given") && unshown[1].contains("TLB"), "{unshown:?}");
+        let limitations = of(&machine, &limits);
+        assert!(
+            limitations[0].contains("not given") && limitations[1].contains("TLB"),
+            "{limitations:?}"
+        );
         machine.huge_pages.transparent = Transparent::Never;
         assert!(of(&machine, &limits)[0].contains("write madvise"));
     }
 
     #[test]
-    fn missing_knees_cpus_and_nodes_are_said() {
+    fn missing_cache_sizes_cpus_and_nodes_are_said() {
         let mut limits = complete();
         limits.cache_sizes.useful_llc_bytes = None;
         assert!(only(&plain(), &limits).contains("last-level"));

@@ -157,7 +157,7 @@ pub fn on_field(
         read(words, method, &mut numbers, duration)
     })?;
     let sum = |seconds: fn(&Elapsed) -> f64| {
-        // A sample that the clock could not see is no sample.
+        // A sample that the clock could not see does not count.
         let seen = samples.iter().filter(|(_, elapsed)| seconds(elapsed) > 0.0);
         seen.map(|(lines, elapsed)| *lines as f64 / seconds(elapsed)).sum()
     };

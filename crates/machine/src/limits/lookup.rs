@@ -48,7 +48,7 @@ impl Limits {
     }
 
     /// The measured size of the last-level cache that is really ours: in a virtual machine it is
-    /// shared with others, and what the system reports is theirs too.
+    /// shared with others, and the size that the system reports is theirs too.
     #[must_use]
     pub fn useful_llc_bytes(&self) -> Option<usize> {
         self.cache_sizes.useful_llc_bytes
@@ -65,7 +65,7 @@ impl Limits {
         let measured = |pages| self.lines.iter().any(|point| point.pages == pages);
         match pages {
             Pages::Huge if !measured(Pages::Huge) => Pages::Small,
-            asked => asked,
+            other => other,
         }
     }
 

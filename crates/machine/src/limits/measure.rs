@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
             self.say("touching memory");
             let began = Instant::now();
             field.touch(bytes.min(most), &self.near(), self.machine.allowed_cpus())?;
-            // The next doubling touches twice as much, and what comes later may come more slowly.
+            // The next doubling touches twice as much, and later memory may come more slowly.
             let next = began.elapsed() * 3;
             if bytes >= most {
                 return Ok(field);
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
 
     fn latency(&mut self, field: &Field, limits: &mut Limits, percent: u32) -> Result<(), Error> {
         let (deadline, pages) = (self.within(percent), field.pages());
-        // The knees are read from the first curve only.
+        // Cache sizes are read from the first curve only.
         let sizes = if limits.latency.is_empty() {
             self.budget.fine_sizes(field.bytes())
         } else {

@@ -1,7 +1,7 @@
 //! What the processor's pause instruction costs.
 //!
 //! A few cycles on old cores, 40 on AMD's, 140 on Intel's since Skylake: a loop that waits by
-//! counting pauses must know. What is timed is `std::hint::spin_loop`, the instruction that our
+//! counting pauses must know. The timed call is `std::hint::spin_loop`, the instruction that our
 //! own waiting loops execute (`pause` on x86, `isb` on ARM).
 
 use crate::clock::Moment;

@@ -2,8 +2,8 @@
 //!
 //! `$XDG_CACHE_HOME/workahead/limits/<fingerprint>.json`, or below `~/.cache` (XDG Base Directory
 //! Specification 0.8: relative paths are ignored). A file that can't be read, that another version
-//! wrote or that belongs to another machine is no error: the limits are measured again. A file is
-//! written under a temporary name and then renamed.
+//! wrote or that belongs to another machine is not an error: the limits are measured again. A file
+//! is written under a temporary name and then renamed.
 
 use std::ffi::OsString;
 use std::io;
@@ -131,7 +131,8 @@ impl Limits {
     /// The limits saved for this machine; measured (and saved) when there are none.
     ///
     /// # Errors
-    /// As [`Limits::measure`]. Limits that can't be saved are no error: see [`Origin::NotKept`].
+    /// As [`Limits::measure`]. Limits that can't be saved are not an error: see
+    /// [`Origin::NotKept`].
     pub fn load_or_measure(
         machine: &Machine,
         store: &Store,

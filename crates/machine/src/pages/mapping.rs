@@ -83,7 +83,7 @@ impl Mapping {
         self.bytes
     }
 
-    /// The pages asked for.
+    /// The requested pages.
     pub(super) fn pages(&self) -> Pages {
         self.pages
     }

@@ -31,7 +31,7 @@ fn a_copy_holds_the_same() {
 }
 
 #[test]
-fn what_can_never_be_had_is_refused_in_one_line() {
+fn impossible_requests_are_refused_in_one_line() {
     for len in [usize::MAX, usize::MAX / 8, 1 << 60, (1 << 46) / 8] {
         let message = PageBuffer::<u64>::zeroed(len, Pages::Huge).unwrap_err().to_string();
         assert!(message.contains("choose a smaller size") && !message.contains('\n'), "{message}");
@@ -114,7 +114,7 @@ fn a_pool_keeps_its_bound() {
          choose a smaller size or a larger pool"
     );
     drop(held);
-    // What is idle makes room.
+    // Idle buffers make room.
     let other = pool.take::<u8>(8 << 20, Pages::Huge).unwrap();
     assert_eq!((pool.lent_bytes(), pool.idle_bytes()), (8 << 20, 0));
     drop(other);
@@ -122,7 +122,7 @@ fn a_pool_keeps_its_bound() {
 }
 
 #[test]
-fn a_pool_keeps_no_more_than_it_was_told() {
+fn a_pool_keeps_no_more_than_its_limit() {
     let pool = Pool::keeping(8 << 20);
     let buffers: Vec<_> =
         [4, 6, 2].map(|mib| pool.take::<u8>(mib << 20, Pages::Small).unwrap()).into();

@@ -4,8 +4,8 @@ use super::machine_wide::Whole;
 use super::used::Used;
 
 impl Used {
-    /// By name. What the kernel does not count has none; `at_least` is 1 where time or faults are a
-    /// lower bound because a process ended and nobody waited for it.
+    /// By name. Events that the kernel does not count have none; `at_least` is 1 where time or
+    /// faults are a lower bound because a process ended and nobody waited for it.
     #[must_use]
     pub fn measures(&self) -> Vec<(&'static str, f64)> {
         let mut measures = vec![
@@ -27,7 +27,7 @@ impl Used {
 }
 
 impl Whole {
-    /// By name; what this kernel does not tell is left out.
+    /// By name; figures that this kernel does not report are left out.
     #[must_use]
     pub fn measures(&self) -> Vec<(&'static str, f64)> {
         let all = [

@@ -141,13 +141,13 @@ impl Answer {
 impl<'a> Levels<'a> {
     fn of(results: &'a Results, within: f64) -> Option<Self> {
         let question = Question::of_study(&results.spec.id)?;
-        if results.plan.cells.len() > LEVELS_MAX {
+        if results.run_plan.cells.len() > LEVELS_MAX {
             return None;
         }
         let can_run = |cell: &&Cell| {
-            results.failure(cell.index).is_none() && !results.plan.skipped.contains(&cell.index)
+            results.failure(cell.index).is_none() && !results.run_plan.skipped.contains(&cell.index)
         };
-        let cells: Vec<&Cell> = results.plan.cells.iter().filter(can_run).collect();
+        let cells: Vec<&Cell> = results.run_plan.cells.iter().filter(can_run).collect();
         let samples: Vec<BTreeMap<u32, f64>> = cells
             .iter()
             .map(|cell| {
@@ -375,7 +375,7 @@ impl<'a> Levels<'a> {
                 self.name(0)
             ));
         }
-        for cell in &self.results.plan.cells {
+        for cell in &self.results.run_plan.cells {
             let is_compared = self.cells.iter().any(|other| other.index == cell.index);
             if !is_compared {
                 let place = cell.place.get(self.question.axis()).map(ToString::to_string);
@@ -390,7 +390,7 @@ impl<'a> Levels<'a> {
             .collect();
         if !left_out.is_empty() {
             notes.push(format!(
-                "What fell short plainly was not sampled in all {rounds} rounds: {}.",
+                "Levels that plainly fell short were not sampled in all {rounds} rounds: {}.",
                 left_out.join(", ")
             ));
         }

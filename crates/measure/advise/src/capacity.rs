@@ -228,7 +228,7 @@ struct Model {
 impl Model {
     fn new(observed: &Observed) -> Self {
         let size = (observed.windows.len() / BLOCKS_MAX).max(1);
-        // What is left at the end is a part of the last block.
+        // The rest at the end is a part of the last block.
         let count = (observed.windows.len() / size).max(1);
         let end = |block: usize| match block + 1 == count {
             true => observed.windows.len(),

@@ -6,11 +6,11 @@
 //!                    ▼
 //!  parts that changed ◄─ what changed beside time, and acts on them   candidates.rs, seen.rs
 //!                    │                                                documented.rs
-//!                    └─► causes by their share of the difference; what is left is unexplained
+//!                    └─► causes by their share of the difference; the rest is unexplained
 //! ```
 //!
 //! A share is measured: the change of the parts that a cause is shown to act on, over the change of
-//! the whole. What changed without such a part is listed, and has no share.
+//! the whole. Changes without such a part are listed, and have no share.
 //!
 //! Deliberately absent: a rule that was fitted to measured regressions.
 
@@ -273,7 +273,7 @@ fn ranked(pair: Pair<'_>, parts: &Parts) -> Vec<Cause> {
             }
         })
         .collect();
-    // What the server does with its time when nobody says why is no cause.
+    // The use of the server's time without a stated reason is not a cause.
     let is_place = |part: &Part| ![Part::Rest, Part::Working, Part::Other].contains(part);
     let places = open.into_iter().filter(|(part, _)| is_place(part));
     causes.extend(places.map(|(part, _)| {

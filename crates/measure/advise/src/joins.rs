@@ -146,7 +146,7 @@ impl JoinsAnswer {
     /// The answer of plans, each with its statement's name, on a machine with these limits.
     ///
     /// # Errors
-    /// When one is no plan.
+    /// When one is not a plan.
     pub fn of_plans(
         plans: &[(String, PlanText)],
         limits: &Limits,
@@ -191,7 +191,7 @@ impl JoinsAnswer {
         // Statement by statement, whose joins they are.
         let mut wall_s: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
         let mut plans = Vec::new();
-        for cell in &results.plan.cells {
+        for cell in &results.run_plan.cells {
             let place = |axis: &str| cell.place.get(axis).map(ToString::to_string);
             let statement = place("query").map(|number| format!("Q{number}"));
             let Some(statement) = statement.or_else(|| place("sql")) else { continue };

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_price_is_refused() {
+    fn invalid_prices_are_refused() {
         for text in ["", "currency = 'EUR'", "currency = 'EUR'\ncore_per_hour = -1", "core = 1"] {
             assert!(!Prices::parse(text).unwrap_err().contains('\n'), "{text}");
         }

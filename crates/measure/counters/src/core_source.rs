@@ -95,7 +95,7 @@ mod tests {
             "{refused}"
         );
         assert!(found.check("STALL_BACKEND_MEM", 0x4005).is_err());
-        assert_eq!(found.check("LD_SPEC", 0x70), Ok(()), "what a maker names is in no list");
+        assert_eq!(found.check("LD_SPEC", 0x70), Ok(()), "vendor events are not in any list");
     }
 
     #[test]

@@ -177,13 +177,13 @@ mod tests {
         let events: Vec<Event> = (0..8).map(|name| event(name, Place::Any)).collect();
         assert_eq!(pack(&events, &[], 4).groups.len(), 2);
         assert_eq!(pack(&events, &[], 8).groups.len(), 1);
-        // What only the first counter can count comes once a group.
+        // Events that only the first counter can count come once a group.
         let picky: Vec<Event> = (0..3).map(|name| event(name, Place::Only(1))).collect();
         assert_eq!(pack(&picky, &[], 4).groups.len(), 3);
     }
 
     #[test]
-    fn what_is_always_counted_is_a_group_by_itself() {
+    fn events_always_counted_are_a_group_by_themselves() {
         let always = [event(0, Place::Fixed(0))];
         assert_eq!(pack(&[], &always, 4).groups, [always.to_vec()]);
         assert_eq!(pack(&[], &[], 4), Packing::default());

@@ -15,7 +15,7 @@
 //! What was found with valgrind 3.19 on Debian 12:
 //!
 //! - A single backend of PostgreSQL 15 works below both tools ([`Program`] has the arguments), and
-//!   is stopped cleanly. Started and ended without a statement it takes 2.6 s below cachegrind,
+//!   is stopped cleanly. Started and ended without a statement it takes 2.6 s under cachegrind,
 //!   0.13 s alone: 54 million instructions and 300 000 misses of a last level of 2 MiB, so take
 //!   such a baseline away. A scan of 20 000 rows grouped by 97 keys counts 31.8 million
 //!   instructions after that by either tool, and 30.5 million inside of `ExecutorRun`
@@ -27,10 +27,10 @@
 //!   time count other instructions than they would execute; those compiled with
 //!   `-C target-cpu=native` may die of SIGILL.
 //! - DuckDB 1.5's library works, loaded at run time: one query of 20 000 rows takes 119 million
-//!   instructions below callgrind, nearly all of it to load and to open.
+//!   instructions under callgrind, nearly all of it to load and to open.
 //! - Programs run about fifty times slower, and one thread at a time: give engines one thread.
 //!
-//! Deliberately absent: figures of time. Time below valgrind means nothing.
+//! Deliberately absent: figures of time. Time under valgrind means nothing.
 
 mod cachegrind;
 mod callgrind;

@@ -63,7 +63,7 @@ impl Metrics {
                 (true, _) => values.extend(valued(metric, &of_software, stream)),
                 (false, Some(own)) => values.extend(valued(metric, own, stream)),
                 (false, None) => {
-                    values.push(MetricValue::absent(
+                    values.push(MetricValue::unavailable(
                         metric,
                         Privilege::Both,
                         None,
@@ -100,7 +100,7 @@ impl Metrics {
 }
 
 impl MetricValue {
-    fn absent(
+    fn unavailable(
         metric: &'static Metric,
         privilege: Privilege,
         cpu: Option<u32>,
@@ -119,15 +119,15 @@ fn valued(
 ) -> Vec<MetricValue> {
     let formula = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => formula,
-        Some(Definition::Absent { why, instead }) => {
-            let absent = MetricValue::absent(metric, Privilege::Both, None, why.clone());
-            return vec![MetricValue { instead: instead.clone(), ..absent }];
+        Some(Definition::Unavailable { why, instead }) => {
+            let unavailable = MetricValue::unavailable(metric, Privilege::Both, None, why.clone());
+            return vec![MetricValue { instead: instead.clone(), ..unavailable }];
         }
         None => return Vec::new(),
     };
     let missing = missing(formula, stream);
     if let Some(why) = missing {
-        return vec![MetricValue::absent(metric, Privilege::Both, None, why)];
+        return vec![MetricValue::unavailable(metric, Privilege::Both, None, why)];
     }
     let places: Vec<Option<u32>> =
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
@@ -149,9 +149,11 @@ fn valued(
                 instead: table.instead(&metric.name).map(str::to_owned),
                 slots,
                 noisy,
-                ..MetricValue::absent(metric, privilege, cpu, String::new())
+                ..MetricValue::unavailable(metric, privilege, cpu, String::new())
             },
-            Err(absent) => MetricValue::absent(metric, privilege, cpu, absent.to_string()),
+            Err(unavailable) => {
+                MetricValue::unavailable(metric, privilege, cpu, unavailable.to_string())
+            }
         }
     };
     counted.flat_map(|privilege| places.iter().map(move |cpu| (privilege, *cpu))).map(at).collect()

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_started_is_gone_with_it() {
+    fn its_descendants_end_with_it() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         // The first shell waits for another that ignores SIGTERM.

@@ -4,7 +4,7 @@
 //!   tables/intel-sapphire-rapids.toml
 //!     events   MEM_LOAD_RETIRED.L2_MISS  = event 0xd1, umask 0x10, counters 0 to 3
 //!     metrics  l2_load_mpki = 1000 * MEM_LOAD_RETIRED.L2_MISS / INST_RETIRED.ANY
-//!              smt_contention : absent, because ..., instead ...
+//!              smt_contention : unavailable, because ..., instead ...
 //! ```
 //!
 //! A table is data with its source and licence beside it. Reading one checks it: a formula uses
@@ -84,7 +84,7 @@ pub enum Definition {
     /// By arithmetic over its events.
     Formula(Formula),
     /// It can't be computed.
-    Absent {
+    Unavailable {
         /// Why.
         why: String,
         /// Which metrics come nearest here.
@@ -119,7 +119,7 @@ pub enum TableError {
         /// The nearest name, or all of them.
         remedy: String,
     },
-    /// The text is no TOML, or of another form.
+    /// The text is not TOML, or of another form.
     #[error("the table is not of the form of a table: {0}")]
     Form(String),
     /// The kernel has no such encoding of an event.
@@ -237,7 +237,7 @@ impl Table {
     pub fn always(&self) -> Vec<Event> {
         let names = |metric: &str| match self.metric(metric) {
             Some(Definition::Formula(formula)) => formula.names(),
-            Some(Definition::Absent { .. }) | None => BTreeSet::new(),
+            Some(Definition::Unavailable { .. }) | None => BTreeSet::new(),
         };
         let (cpi, clock) = (names("cpi"), names("frequency_ratio"));
         let fixed = self.fixed();
@@ -252,7 +252,7 @@ impl Table {
     pub fn cycles(&self) -> &str {
         let names = match self.metric("cpi") {
             Some(Definition::Formula(formula)) => formula.names(),
-            Some(Definition::Absent { .. }) | None => BTreeSet::new(),
+            Some(Definition::Unavailable { .. }) | None => BTreeSet::new(),
         };
         let cycles = self
             .events()
@@ -271,19 +271,19 @@ impl Table {
     }
 
     /// For a metric with a formula: what it counts here, where that is not quite what the
-    /// catalogue says. For an absent one: which metrics come nearest here.
+    /// catalogue says. For an unavailable one: which metrics come nearest here.
     pub fn instead(&self, metric: &str) -> Option<&str> {
         self.metrics.get(metric)?.instead.as_deref()
     }
 
     /// The events that these metrics need, each once, in the table's order. Leaders of groups are
-    /// among them; absent metrics need none.
+    /// among them; unavailable metrics need none.
     pub fn needed(&self, metrics: &[&Metric]) -> Vec<&Event> {
         let definitions = metrics.iter().filter_map(|metric| self.metric(&metric.name));
         let mut names: Vec<&str> = definitions
             .filter_map(|definition| match definition {
                 Definition::Formula(formula) => Some(formula.names()),
-                Definition::Absent { .. } => None,
+                Definition::Unavailable { .. } => None,
             })
             .flatten()
             .collect();

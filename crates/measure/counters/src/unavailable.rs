@@ -1,5 +1,5 @@
-//! Values that may be absent, and why: those of a formula over counts, and of the arithmetic of
-//! the papers.
+//! Values that may be unavailable, and why: those of a formula over counts, and of the arithmetic
+//! of the papers.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum Unavailable {
     Impossible {
         /// Which input.
         name: String,
-        /// What it was, as text: it may be no number.
+        /// What it was, as text: it may not be a number.
         value: String,
     },
     /// Shares of a whole that do not make a whole.
@@ -48,20 +48,20 @@ pub enum Unavailable {
     },
 }
 
-/// A count as a value: what was not counted is missing, for this reason.
+/// A count as a value: an uncounted one is missing, for this reason.
 pub fn counted(name: &str, count: Option<u64>, why: &str) -> Value {
     count.map(|count| count as f64).ok_or_else(|| missing(name, why))
 }
 
-/// What was not counted, and why.
+/// An input that was not counted, and why.
 pub fn missing(name: &str, why: &str) -> Unavailable {
     Unavailable::Missing { name: name.to_owned(), why: why.to_owned() }
 }
 
-/// One value relative to another; absent where either is, or where the denominator is zero.
+/// One value relative to another; unavailable where either is, or where the denominator is zero.
 ///
 /// # Errors
-/// The first input's reason if both are absent.
+/// The first input's reason if both are unavailable.
 pub fn ratio(numerator: &Value, denominator: &Value, name: &str) -> Value {
     let numerator = numerator.clone()?;
     match denominator.clone()? {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_counted_stays_absent() {
+    fn what_was_not_counted_stays_unavailable() {
         let unknown = counted("L2 misses", None, "this machine does not count them");
         let error = ratio(&unknown, &Ok(10.0), "instructions").unwrap_err().to_string();
         assert_eq!(error, "L2 misses is missing: this machine does not count them");

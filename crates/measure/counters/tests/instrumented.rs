@@ -1,4 +1,4 @@
-//! Real programs below valgrind: the counts are those computed by hand.
+//! Real programs under valgrind: the counts are those computed by hand.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ fn the_same_run_counts_the_same() {
     sort.input = (0..500).rev().map(|n| format!("{n}\n")).collect::<String>().into_bytes();
     let first = run(&of, &sort);
     assert!(first.output.starts_with(b"0\n1\n2\n") && first.output.ends_with(b"499\n"));
-    assert_eq!(first.errors, "", "what valgrind says is not the program's");
+    assert_eq!(first.errors, "", "valgrind's messages are not the program's");
     assert_adds_up(&first.counted);
     let (first, second) = (first.counted.measures(), run(&of, &sort).counted.measures());
     assert!(first["instructions"] > 100_000.0, "{first:?}");
@@ -146,7 +146,7 @@ fn children_are_counted_on_request() {
 
 /// Its user may change everything in the folder, and root reads what it finds.
 #[test]
-fn what_a_program_puts_in_place_of_its_output_is_not_read() {
+fn a_replaced_output_file_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "secret").unwrap();
@@ -172,7 +172,7 @@ fn a_program_that_fails_says_why() {
     let error = of.run(&failing, &AtomicBool::new(false)).unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Ended { .. }), "{message}");
-    assert_eq!(message, "sh below cachegrind ended with 3: out of luck");
+    assert_eq!(message, "sh under cachegrind ended with 3: out of luck");
     let absent = Program::new("no-such-program-here", [""; 0]);
     let error = of.run(&absent, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("no-such-program-here"), "{error}");

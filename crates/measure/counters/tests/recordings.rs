@@ -127,7 +127,7 @@ fn every_metric_has_a_value_or_the_tables_reason() {
             let of = |privilege| metrics.get(&metric.name, privilege, None);
             let both = of(Privilege::Both).unwrap_or_else(|| panic!("{} is missing", metric.name));
             match table.metric(&metric.name).expect("of the catalogue") {
-                Definition::Absent { why, .. } => {
+                Definition::Unavailable { why, .. } => {
                     assert_eq!((both.value, both.why.as_ref()), (None, Some(why)));
                 }
                 Definition::Formula(formula) => {

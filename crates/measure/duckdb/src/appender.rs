@@ -18,7 +18,7 @@ pub struct Appender<'c> {
 
 impl Drop for Appender<'_> {
     fn drop(&mut self) {
-        // What it has against the rows that are left, `finish` has told.
+        // `finish` has reported the errors of the remaining rows.
         call!(self.library, appender_destroy(&mut self.raw));
     }
 }

@@ -147,7 +147,7 @@ impl Statement {
         match PLAIN.contains(&kind) {
             true => Ok(()),
             false => Err(Error::ours(
-                "statements are disabled that are no query and change no data: on files, \
+                "only queries and changes of data are enabled, no statements on files, \
                  settings, extensions, other statements",
             )),
         }

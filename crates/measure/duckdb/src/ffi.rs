@@ -136,8 +136,8 @@ impl Library {
     ///
     /// # Errors
     /// When there is none, or one that lacks what is needed; the words name the remedy.
-    pub fn find(asked: Option<&Path>) -> Result<Self, Error> {
-        let candidates = place::candidates(asked);
+    pub fn find(named: Option<&Path>) -> Result<Self, Error> {
+        let candidates = place::candidates(named);
         // A bare name is for the system's linker to find.
         let is_there =
             |path: &&std::path::PathBuf| path.parent() == Some("".as_ref()) || path.exists();
@@ -156,7 +156,7 @@ impl Library {
             path: path.to_owned(),
             says: error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
         };
-        // SAFETY: what the library runs when it is loaded are constructors of DuckDB's constants;
+        // SAFETY: when the library is loaded, it runs only constructors of DuckDB's constants;
         // a file that somebody named is theirs to trust.
         let library = unsafe { libloading::Library::new(path) }.map_err(unusable)?;
         // Before anything else is called: this one has had its type in every version.

@@ -20,9 +20,9 @@ const EXTENSION: &str = "duckdb_extension";
 const NAME: &str = "libduckdb.so";
 
 /// Places in the order in which they are tried; one that was named is the only one.
-pub(crate) fn candidates(asked: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn candidates(path: Option<&Path>) -> Vec<PathBuf> {
     let named = || std::env::var_os(ENVIRONMENT).filter(|name| !name.is_empty()).map(PathBuf::from);
-    if let Some(only) = asked.map(Path::to_owned).or_else(named) {
+    if let Some(only) = path.map(Path::to_owned).or_else(named) {
         return vec![only];
     }
     let cache = cache(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"));

@@ -46,7 +46,7 @@ fn values_of_every_kind_come_and_go() {
 }
 
 #[test]
-fn what_is_given_comes_back() {
+fn values_come_back_unchanged() {
     let mut connection = memory();
     connection
         .run("create table t (i int, r double, d decimal(15, 2), s varchar, x date, y timestamp)")
@@ -153,7 +153,7 @@ fn a_statement_is_interrupted_from_another_thread() {
 }
 
 #[test]
-fn a_file_is_kept_and_a_wrong_one_told() {
+fn a_file_is_kept_and_a_wrong_one_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.duckdb");
     let library = Library::find(None).unwrap();
@@ -168,7 +168,7 @@ fn a_file_is_kept_and_a_wrong_one_told() {
 }
 
 #[test]
-fn a_library_that_is_not_there_or_is_none_is_told_in_one_line() {
+fn a_missing_or_invalid_library_is_reported_in_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("libduckdb.so");
     let missing = Library::find(Some(&path)).map(drop).unwrap_err().to_string();

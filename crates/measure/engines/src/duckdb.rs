@@ -82,7 +82,7 @@ fn check(text: &str) -> Result<(), SessionError> {
 }
 
 /// Whether a bracket or a comment comes after a name, with nothing between that DuckDB may take for
-/// a space: some of its are no white space to Unicode.
+/// a space: some of its are not white space to Unicode.
 fn is_called(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let is_token = |c: char| c.is_ascii() && !c.is_ascii_whitespace() && !c.is_ascii_control();

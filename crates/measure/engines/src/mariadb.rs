@@ -146,7 +146,7 @@ impl Server {
         Target::ours(Software::MariaDb, self.address(database))
     }
 
-    /// Lets a study's clients into a database: they are no superusers.
+    /// Lets a study's clients into a database: they are not superusers.
     pub(crate) fn admit(&self, database: &str) -> Result<(), Error> {
         let name = identifier(database);
         let admit = || -> Result<(), SessionError> {
@@ -372,8 +372,8 @@ fn probe(address: &Address) -> Probe {
 }
 
 /// Settings of every private server: no port, its socket, its log as we read it.
-fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
-    check(given, PRODUCT.name)?;
+fn settings_file(home: &Home, settings: &Settings) -> Result<String, Error> {
+    check(settings, PRODUCT.name)?;
     let path = |path: PathBuf| path.display().to_string();
     let mut all: BTreeMap<String, String> = BTreeMap::from(
         [
@@ -393,7 +393,7 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
         .map(|(name, value)| (name.to_owned(), value)),
     );
     // To the server `innodb-x` and `innodb_x` are one setting, of which the last line counts.
-    all.extend(given.iter().map(|(name, value)| (name.replace('-', "_"), value.clone())));
+    all.extend(settings.iter().map(|(name, value)| (name.replace('-', "_"), value.clone())));
     let line = |(name, value): (&String, &String)| {
         let value = value.replace('\\', "\\\\").replace('"', "\\\"");
         format!("{name} = \"{value}\"\n")

@@ -55,7 +55,8 @@ pub struct Window {
     pub ended: f64,
     /// The machine, where the server is on this one.
     pub machine: Option<Machine>,
-    /// Sessions that waited at a moment, in the mean; what this server does not show is left out.
+    /// Sessions that waited at a moment, in the mean; kinds that this server does not show are left
+    /// out.
     pub waiting: Vec<(Wait, f64)>,
 }
 
@@ -107,7 +108,7 @@ impl Look {
     /// MariaDB counts whole seconds since its start, by a clock that may be corrected.
     const STARTED_WITHIN_US: u64 = 3_000_000;
 
-    /// As it is counted on: what a server counts below nothing is nothing.
+    /// As it is counted on: a negative count of a server is zero.
     fn counted(mut self) -> Look {
         self.ended = self.ended.max(0);
         self.hidden = self.hidden.max(0);
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_counts_below_nothing_is_nothing() {
+    fn negative_counts_of_a_server_are_zero() {
         let lie = Look {
             ended: i64::MIN,
             hidden: -1,

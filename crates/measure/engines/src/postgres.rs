@@ -190,7 +190,7 @@ impl Server {
         Target::ours(Software::Postgres, self.address(database))
     }
 
-    /// A database of it as a target of a study's clients, who are no superusers.
+    /// A database of it as a target of a study's clients, who are not superusers.
     pub(crate) fn client(&self, database: &str) -> Target {
         let address = Address { user: CLIENT.to_owned(), ..self.address(database) };
         Target::ours(Software::Postgres, address)
@@ -235,7 +235,7 @@ impl Server {
         }
         let mut connection = self.connect(MAINTENANCE)?;
         // Its owner, a study's client, may have made it a template, which can't be dropped. One
-        // that a killed run began to drop is no template, and can't be altered.
+        // that a killed run began to drop is not a template, and can't be altered.
         let template_of_that_name = format!(
             "SELECT datname::text FROM pg_database WHERE datistemplate AND datname = {}",
             literal(name)
@@ -349,7 +349,7 @@ fn probe(address: &Address) -> Probe {
 }
 
 /// Settings of every private server: no port, its socket, its log as we read it.
-fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
+fn settings_file(home: &Home, settings: &Settings) -> Result<String, Error> {
     let mut all: BTreeMap<&str, String> = BTreeMap::from([
         ("listen_addresses", String::new()),
         ("unix_socket_directories", home.run().display().to_string()),
@@ -358,8 +358,8 @@ fn settings_file(home: &Home, given: &Settings) -> Result<String, Error> {
         ("logging_collector", "off".to_owned()),
         ("max_connections", "200".to_owned()),
     ]);
-    check(given, PRODUCT.name)?;
-    all.extend(given.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    check(settings, PRODUCT.name)?;
+    all.extend(settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
     let line = |(name, value): (&&str, &String)| {
         format!("{name} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))
     };

@@ -28,7 +28,7 @@
 //! | `explain` | `planned`; or `run`: once more, for the times of a plan's operators |
 //! | `kill_at` | the share of `seconds` after which the server is killed; it recovers and continues
 //! |
-//! | `watched` | `all` that the study collects; `counters`, `profile`, `nothing`: to see the cost |
+//! | `collector` | `all` that the study collects; `counters`, `profile`, `nothing`: for the cost |
 //! | `caches` | of a model, where the method is `instrumented`: a preset's name, or three shapes |
 //! | `server.NAME` | the server's own setting of that name |
 //!
@@ -122,7 +122,7 @@ pub struct DatabaseEngine {
     explained: BTreeMap<String, PlanText>,
     /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
-    /// Runs cells below valgrind, where a study is instrumented.
+    /// Runs cells under valgrind, where a study is instrumented.
     valgrind: Option<ValgrindRunner>,
     /// The command of a worker process.
     command: Option<Command>,
@@ -348,13 +348,13 @@ impl DatabaseEngine {
             _ => self.client_cpus(config),
         };
         let loops = Background::new(config.loops, config.loop_bytes, running.cpus.clone());
-        let watched_cpus = running.cpus.clone();
+        let server_cpus = running.cpus.clone();
         let collector = self.collector.as_mut().filter(|_| config.collection != Part::Nothing).map(
             |collector| CellCollector {
                 collector,
                 cell: format!("{config:?}"),
                 part: config.collection,
-                cpus: watched_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
+                cpus: server_cpus.unwrap_or_else(|| self.machine.allowed_cpus().clone()),
             },
         );
         let context = RunContext { clients, loops, stop, collector };

@@ -1,4 +1,4 @@
-//! Cells below valgrind, whatever the engine: counted by a model, evidence tier D.
+//! Cells under valgrind, whatever the engine: counted by a model, evidence tier D.
 //!
 //! ```text
 //! warm:  start, data, once, n times ─► counts ─┐
@@ -38,7 +38,7 @@ pub struct ValgrindRunner {
     with: Instrumentation,
 }
 
-/// How a cell is run below valgrind.
+/// How a cell is run under valgrind.
 #[derive(Debug, Clone, Copy)]
 pub struct ValgrindOptions<'a> {
     /// The cell's caches; the method's when not given.
@@ -174,7 +174,7 @@ impl CountedProgram for WorkerProgram {
         let Some(reply) = Reply::find(&String::from_utf8_lossy(output)) else {
             let said = errors.lines().last().unwrap_or("it printed nothing");
             return Err(EngineError::failed(format!(
-                "{} gave no answer below valgrind: {said}",
+                "{} gave no answer under valgrind: {said}",
                 self.command.program.display()
             )));
         };
@@ -184,7 +184,7 @@ impl CountedProgram for WorkerProgram {
                 Err(EngineError::WrongAnswer { got, expected: self.expected })
             }
             _ if reply != expected => Err(EngineError::failed(format!(
-                "it ran {} times below valgrind, not {times}",
+                "it ran {} times under valgrind, not {times}",
                 reply.runs
             ))),
             _ => Ok(()),
@@ -224,9 +224,9 @@ mod tests {
 
     use super::*;
 
-    fn inside(expected: Answer) -> WorkerProgram {
+    fn worker_program(expected: Answer) -> WorkerProgram {
         let command =
-            Command { program: "/bin/workahead".into(), arguments: vec!["inside".into()] };
+            Command { program: "/bin/workahead".into(), arguments: vec!["worker".into()] };
         let cell = Cell {
             index: 0,
             block: 0,
@@ -242,19 +242,19 @@ mod tests {
 
     #[test]
     fn the_request_has_the_number_of_counted_runs() {
-        let program = inside(Answer::default()).program(3);
+        let program = worker_program(Answer::default()).program(3);
         let request = Request::parse(&program.input).unwrap();
         assert_eq!((request.runs, request.cell.protocol), (3, Protocol::default()));
-        assert_eq!(program.arguments, ["inside"]);
+        assert_eq!(program.arguments, ["worker"]);
     }
 
     #[test]
     fn another_answer_none_and_too_few_runs_are_refused() {
         let right = Answer { rows: 2, checksum: 5 };
-        let inside = inside(right);
+        let program = worker_program(right);
         let check = |runs, answer, times| {
             let line = Reply { runs, answer }.line();
-            inside.check(line.as_bytes(), "", times).map_err(|error| error.to_string())
+            program.check(line.as_bytes(), "", times).map_err(|error| error.to_string())
         };
         assert_eq!(check(2, Some(right), 2), Ok(()));
         assert_eq!(check(0, None, 0), Ok(()));
@@ -263,7 +263,7 @@ mod tests {
         for (runs, answer, times) in [(1, Some(right), 2), (2, None, 2), (0, None, 1)] {
             assert!(check(runs, answer, times).is_err(), "{runs} {answer:?} {times}");
         }
-        let silent = inside.check(b"", "a\nno data\n", 1).unwrap_err().to_string();
+        let silent = program.check(b"", "a\nno data\n", 1).unwrap_err().to_string();
         assert!(silent.contains("no data") && !silent.contains('\n'), "{silent}");
     }
 }

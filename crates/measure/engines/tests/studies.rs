@@ -77,7 +77,7 @@ fn command() -> Command {
 
 const ALONE: &str = "one_cell_alone";
 
-/// The other test starts it below valgrind, with a request on its standard input. Without one, or
+/// The other test starts it under valgrind, with a request on its standard input. Without one, or
 /// beside other tests, there is nothing to do.
 #[test]
 fn one_cell_alone() {
@@ -183,7 +183,7 @@ fn every_study_runs(engine_name: &str, folder: &str, (part, parts): (usize, usiz
                 // Checked above; the same work by another model.
                 cell.settings.remove(CACHES);
                 // So is the rest of a study: this large program, where it is started for a cell,
-                // takes ten seconds below valgrind before it does anything.
+                // takes ten seconds under valgrind before it does anything.
                 let all = spec.engine == "postgres" && CellsRun::are_all();
                 if !all && !run_already.is_empty() {
                     continue;

@@ -10,7 +10,7 @@
 //! flame   callers below callees, as wide as the share of samples
 //! ```
 //! A chart knows numbers and words, not studies. Values that are not finite are left out and named.
-//! It is laid out twice, [`Layout::Wide`] for a laptop and [`Layout::Narrow`] for a phone or one of
+//! It is laid out twice, [`Screen::Wide`] for a laptop and [`Screen::Narrow`] for a phone or one of
 //! several panels, because scaled-down text cannot be read; the style sheet shows one of them.
 //! Colour never carries meaning alone: bars bear their ratio, lines differ in dash, marker and
 //! label. Colours are those of Okabe and Ito ("Color Universal Design", 2008), darkened for text on
@@ -31,26 +31,26 @@ pub(crate) use curves::{Curves, PaperPoint, Point, Series, XAxis};
 
 /// How much room a chart has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum Screen {
     /// A column of the page on a laptop: names left, figures right of the bars.
     Wide,
     /// A phone, or one of several panels side by side: names and figures above the bars.
     Narrow,
 }
 
-impl Layout {
+impl Screen {
     /// The width that the chart is drawn for, in CSS pixels.
     fn width(self) -> f64 {
         match self {
-            Layout::Wide => 1000.0,
-            Layout::Narrow => 340.0,
+            Screen::Wide => 1000.0,
+            Screen::Narrow => 340.0,
         }
     }
 
     fn class(self) -> &'static str {
         match self {
-            Layout::Wide => "chart wide",
-            Layout::Narrow => "chart narrow",
+            Screen::Wide => "chart wide",
+            Screen::Narrow => "chart narrow",
         }
     }
 

@@ -8,7 +8,7 @@ use workahead_study::statistics::{Shown, Unpaired};
 use workahead_study::throughput::Unit;
 
 use crate::chart::ratios::{Kind, Mark, Ratios, Row};
-use crate::chart::{Layout, Tone};
+use crate::chart::{Screen, Tone};
 use crate::download::{self, Download};
 use crate::plans::{self, Pair};
 use crate::{csv, date, number, words};
@@ -114,8 +114,8 @@ impl Page {
             ),
             sentence: sentence(compared),
             tally: tally(compared),
-            wide: chart.draw(Layout::Wide),
-            narrow: chart.draw(Layout::Narrow),
+            wide: chart.draw(Screen::Wide),
+            narrow: chart.draw(Screen::Narrow),
             lines: compared
                 .lines
                 .iter()
@@ -134,7 +134,7 @@ impl Page {
 /// One unit for both results.
 pub(crate) fn unit(before: &Results, after: &Results) -> Unit {
     let values = |results: &Results| -> Vec<f64> {
-        let cells = results.plan.cells.iter();
+        let cells = results.run_plan.cells.iter();
         cells.filter_map(|cell| results.value(cell.index, THROUGHPUT)).collect()
     };
     let all = values(before).into_iter().chain(values(after));

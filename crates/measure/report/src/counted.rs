@@ -54,9 +54,9 @@ pub(crate) struct Counted {
     /// Missing columns, with the reason.
     pub(crate) columns: Vec<String>,
     /// Metrics without any value, by reason.
-    pub(crate) absent: Vec<Absent>,
+    pub(crate) unavailable: Vec<UnavailableMetrics>,
     /// Their number, if there are many reasons.
-    pub(crate) absent_count: Option<String>,
+    pub(crate) unavailable_count: Option<String>,
     /// Whether a figure is marked as noisy.
     pub(crate) is_noisy: bool,
     pub(crate) tier: String,
@@ -64,7 +64,7 @@ pub(crate) struct Counted {
 
 /// Metrics without a value for one reason.
 #[derive(Debug, Serialize)]
-pub(crate) struct Absent {
+pub(crate) struct UnavailableMetrics {
     pub(crate) metrics: usize,
     /// The number in words.
     pub(crate) count: String,
@@ -142,10 +142,10 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     let (pairs, of_bars) = bars::pairs(view, &groups);
     let (overlaps, of_overlaps) = overlap::overlaps(view, &groups);
     let tables = table::tables(view, &groups);
-    let absent = absent(&cells);
-    let metrics: usize = absent.iter().map(|absent| absent.metrics).sum();
+    let unavailable = unavailable(&cells);
+    let metrics: usize = unavailable.iter().map(|unavailable| unavailable.metrics).sum();
     let constructed = each_once(cells.iter().filter_map(|of| of.stream.header.constructed.clone()));
-    // Constructed counts are no evidence, whatever this machine's tier.
+    // Constructed counts are not evidence, whatever this machine's tier.
     let tier = match constructed.is_empty() {
         true => words::capital(&view.tier()),
         false => "No evidence: constructed, not counted".to_owned(),
@@ -179,8 +179,9 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
         is_noisy: tables.iter().any(Table::is_noisy),
         tables,
         columns: columns(view, &cells),
-        absent_count: (absent.len() > REASONS_MAX).then(|| words::counted(metrics, "metric")),
-        absent,
+        unavailable_count: (unavailable.len() > REASONS_MAX)
+            .then(|| words::counted(metrics, "metric")),
+        unavailable,
         tier,
     })
 }
@@ -248,7 +249,7 @@ fn sentence(names: &[String], why: &str) -> String {
 }
 
 /// Metrics that have no value anywhere.
-fn absent(cells: &[CellCounts<'_>]) -> Vec<Absent> {
+fn unavailable(cells: &[CellCounts<'_>]) -> Vec<UnavailableMetrics> {
     let mut names: Vec<&str> = Vec::new();
     for one in cells.iter().flat_map(|of| &of.metrics.values) {
         if !names.contains(&one.metric.name.as_str()) {
@@ -264,14 +265,14 @@ fn absent(cells: &[CellCounts<'_>]) -> Vec<Absent> {
         let why = cells.iter().find_map(|of| of.why(name, Privilege::Both))?;
         Some((name.to_owned(), why.to_owned()))
     });
-    let absent = |(why, names): (String, Vec<String>)| Absent {
+    let unavailable = |(why, names): (String, Vec<String>)| UnavailableMetrics {
         metrics: names.len(),
         count: words::counted(names.len(), "metric"),
         is_long: names.len() > NAMES_MAX,
         names: names.join(", "),
         why,
     };
-    by_reason(entries).into_iter().map(absent).collect()
+    by_reason(entries).into_iter().map(unavailable).collect()
 }
 
 /// Names by reason, in the order of their first mention.

@@ -49,7 +49,7 @@ pub(crate) fn csv(results: &Results) -> String {
 
 /// Every sample and failure, with a line of names first.
 pub(crate) fn samples(results: &Results) -> String {
-    let cells = &results.plan.cells;
+    let cells = &results.run_plan.cells;
     let settings: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
     let measures = results.measures();
     let mut names: Vec<String> =

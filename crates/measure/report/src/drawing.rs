@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::chart::heat::{Heat, Hues, Row, Square};
-use crate::chart::{Bar, Bars, Layout, Reading, Tone};
+use crate::chart::{Bar, Bars, Reading, Screen, Tone};
 use crate::number;
 
 /// The farthest ratio that has a colour of its own: one outlier must not make all others pale.
@@ -74,7 +74,7 @@ pub fn bars(description: &str, unit: &str, subjects: &[Measured]) -> Drawing {
         aside: false,
         bars: subjects.iter().map(bar).collect(),
     };
-    Drawing { wide: chart.draw(Layout::Wide), narrow: chart.draw(Layout::Narrow) }
+    Drawing { wide: chart.draw(Screen::Wide), narrow: chart.draw(Screen::Narrow) }
 }
 
 /// A table of ratios: a row each, with a square for every column.
@@ -104,7 +104,7 @@ pub fn ratios(
         rows: rows.iter().map(row).collect(),
         hues: Hues::AroundOne,
     };
-    Drawing { wide: chart.draw(Layout::Wide), narrow: chart.draw(Layout::Narrow) }
+    Drawing { wide: chart.draw(Screen::Wide), narrow: chart.draw(Screen::Narrow) }
 }
 
 #[cfg(test)]

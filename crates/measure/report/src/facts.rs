@@ -65,14 +65,14 @@ pub(crate) fn limits(view: &View<'_>) -> Vec<Fact> {
 pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
     let results = view.results;
     let method = &results.spec.method;
-    let plan = &results.plan;
+    let run_plan = &results.run_plan;
     let mean = match method.mean {
         Mean::Plain => "arithmetic mean",
         Mean::Trimmed => "mean without the smallest and the largest sample",
         Mean::Median => "median",
         Mean::Cleaned => "mean without outliers",
     };
-    let warmup = match plan.warmup {
+    let warmup = match run_plan.warmup {
         0 => "none".to_owned(),
         rounds => format!("{}, thrown away", words::counted(rounds as usize, "round")),
     };
@@ -89,11 +89,11 @@ pub(crate) fn method(view: &View<'_>) -> Vec<Fact> {
             "cells",
             format!(
                 "{} in {}{blocks}",
-                number::count(plan.cells.len() as u64),
-                words::counted(plan.blocks, "block")
+                number::count(run_plan.cells.len() as u64),
+                words::counted(run_plan.blocks, "block")
             ),
         ),
-        Fact::new("repetitions", format!("{} per cell", plan.repetitions)),
+        Fact::new("repetitions", format!("{} per cell", run_plan.repetitions)),
         Fact::new("order", order(method.order)),
         Fact::new("protocol", protocol(method.protocol)),
         Fact::new("warm-up", warmup),
@@ -165,7 +165,7 @@ pub(crate) fn versions(view: &View<'_>) -> Vec<Fact> {
     let record = &view.results.record;
     let mut facts = vec![
         Fact::new("study", record.study.clone()),
-        Fact::new("plan fingerprint", record.plan.clone()),
+        Fact::new("run plan fingerprint", record.plan.clone()),
         Fact::new("engine", format!("{} {}", record.engine, record.engine_version)),
         Fact::new("workahead", record.command_version.clone()),
         Fact::new("started", date::utc(record.started_unix_ms)),

@@ -14,7 +14,7 @@ use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::{Chart, ChartKind};
 use workahead_study::paper::Claim;
 
-use crate::chart::Layout;
+use crate::chart::Screen;
 use crate::view::View;
 use crate::words;
 
@@ -61,30 +61,30 @@ pub(crate) struct Panel {
 
 /// A drawing before it is laid out.
 trait Draw {
-    fn draw(&self, layout: Layout) -> String;
+    fn draw(&self, screen: Screen) -> String;
 }
 
 impl Draw for crate::chart::Bars {
-    fn draw(&self, layout: Layout) -> String {
-        crate::chart::Bars::draw(self, layout)
+    fn draw(&self, screen: Screen) -> String {
+        crate::chart::Bars::draw(self, screen)
     }
 }
 
 impl Draw for crate::chart::Curves {
-    fn draw(&self, layout: Layout) -> String {
-        crate::chart::Curves::draw(self, layout)
+    fn draw(&self, screen: Screen) -> String {
+        crate::chart::Curves::draw(self, screen)
     }
 }
 
 impl Draw for crate::chart::heat::Heat {
-    fn draw(&self, layout: Layout) -> String {
-        crate::chart::heat::Heat::draw(self, layout)
+    fn draw(&self, screen: Screen) -> String {
+        crate::chart::heat::Heat::draw(self, screen)
     }
 }
 
 impl Draw for crate::chart::ratios::Ratios {
-    fn draw(&self, layout: Layout) -> String {
-        crate::chart::ratios::Ratios::draw(self, layout)
+    fn draw(&self, screen: Screen) -> String {
+        crate::chart::ratios::Ratios::draw(self, screen)
     }
 }
 
@@ -138,8 +138,8 @@ fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
             } else {
                 title.clone()
             },
-            wide: alone.then(|| drawing.draw(Layout::Wide)),
-            narrow: drawing.draw(Layout::Narrow),
+            wide: alone.then(|| drawing.draw(Screen::Wide)),
+            narrow: drawing.draw(Screen::Narrow),
         }
     };
     let keys = match chart.kind {
@@ -171,7 +171,7 @@ impl<'a> Axes<'a> {
     /// The named axes; by default the case along bars and the last other axis along x. `None` for a
     /// study of a single cell without axes.
     fn of(view: &'a View<'_>, chart: &'a Chart) -> Option<Self> {
-        let axes = &view.results.plan.axes;
+        let axes = &view.results.run_plan.axes;
         let named = match chart.kind {
             ChartKind::Bars | ChartKind::Ratios => chart.by.as_deref(),
             ChartKind::Curves | ChartKind::Heat | ChartKind::Steps => {
@@ -195,7 +195,7 @@ impl<'a> Axes<'a> {
 
     /// Whether a cell belongs to the sweeps that the chart is over, and to no other.
     fn takes_sweeps_of(&self, cell: &Cell, view: &View<'_>) -> bool {
-        let mut sweeps = view.results.plan.sweeps.iter();
+        let mut sweeps = view.results.run_plan.sweeps.iter();
         sweeps.all(|axis| self.names(axis) == cell.place.contains_key(axis))
     }
 
@@ -271,13 +271,14 @@ impl Part<'_> {
     }
 }
 
-/// The cells of each panel, in the plan's order, and the panel's name; none if they are too many.
+/// The cells of each panel, in the run plan's order, and the panel's name; none if they are too
+/// many.
 fn panels<'a>(
     view: &View<'_>,
     cells: &[&'a Cell],
     axes: &Axes<'_>,
 ) -> Option<Vec<(String, Vec<&'a Cell>)>> {
-    let all = &view.results.plan.axes;
+    let all = &view.results.run_plan.axes;
     let varies = |axis: &&String| {
         cells.iter().any(|cell| cell.place.get(*axis) != cells[0].place.get(*axis))
     };

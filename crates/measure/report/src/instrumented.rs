@@ -1,4 +1,4 @@
-//! Instructions and misses by function, counted below valgrind by a model of caches (evidence tier
+//! Instructions and misses by function, counted under valgrind by a model of caches (evidence tier
 //! D), without sampling.
 //!
 //! The program's start is subtracted, so a function may be below zero; it has no share then.

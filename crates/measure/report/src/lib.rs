@@ -130,7 +130,7 @@ pub fn write_answered(
 pub fn write_profiles(dir: &Path, results: &Results) -> Result<Vec<PathBuf>, ReportError> {
     let view = view::View::of(results);
     let mut paths = Vec::new();
-    for cell in &results.plan.cells {
+    for cell in &results.run_plan.cells {
         let Some(stacks) = results.stacks(cell.index) else { continue };
         let name = profile_file(cell.index + 1);
         let page = template::profile(&profiled::Page::of(&view.place(cell, &[]), stacks))?;

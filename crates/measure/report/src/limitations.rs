@@ -45,7 +45,7 @@ fn of_host(view: &View<'_>) -> Vec<String> {
     if !host.siblings {
         sentences.push(
             "No two logical CPUs of this machine are seen to share a core. Two threads here are two cores, and \
-             nothing on this page is called SMT; what two siblings of one core gain is not shown."
+             nothing on this page is called SMT; the gain of two siblings of one core is not shown."
                 .to_owned(),
         );
     }
@@ -55,7 +55,7 @@ fn of_host(view: &View<'_>) -> Vec<String> {
             reason => format!(" ({reason})"),
         };
         let shown = match is_counted(view) {
-            true => "time and what the kernel counts are shown",
+            true => "time and the kernel's counts are shown",
             false => "time is shown",
         };
         sentences.push(format!(
@@ -85,7 +85,7 @@ fn of_collection(view: &View<'_>) -> Vec<String> {
     }
     // The machine's own reason stands above.
     reasons.remove(&view.results.record.host.tier_reason);
-    let everywhere = view.cells().len() - view.results.plan.skipped.len();
+    let everywhere = view.cells().len() - view.results.run_plan.skipped.len();
     let sentence = |(reason, labels): (String, Vec<String>)| {
         let reason = reason.trim_end_matches('.');
         let tier = words::capital(&view.tier());
@@ -172,7 +172,7 @@ fn of_run(view: &View<'_>) -> Vec<String> {
             "Run at scale “{scale}”: sizes and repetitions differ from the study's own, and so may the answer."
         ));
     }
-    if results.plan.repetitions == 1 {
+    if results.run_plan.repetitions == 1 {
         sentences
             .push("One sample per cell: no interval, so no difference can be shown.".to_owned());
     }

@@ -41,7 +41,7 @@ pub(crate) struct Page {
     pub(crate) baseline: Option<String>,
     pub(crate) figures: Vec<Figure>,
     /// Unit of the table's first figure.
-    /// Whether times are the engine's own; there are none for cells that run below a tool.
+    /// Whether times are the engine's own; there are none for cells that run under a tool.
     pub(crate) is_timed: bool,
     pub(crate) unit: String,
     pub(crate) groups: Vec<rows::Group>,
@@ -152,7 +152,7 @@ impl Page {
 }
 
 fn unfinished(results: &Results) -> Option<String> {
-    let (kept, wanted) = (results.observations.len(), results.plan.samples());
+    let (kept, wanted) = (results.observations.len(), results.run_plan.samples());
     (!results.is_complete()).then(|| format!("{kept} of {wanted} samples so far"))
 }
 

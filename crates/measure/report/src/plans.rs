@@ -84,7 +84,7 @@ pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
     let baseline = &results.spec.method.baseline;
     let compared = view.cells().iter().filter_map(|cell| {
         let label = view.finding(cell).plan.filter(|label| *label != Label::Same)?;
-        let base = results.plan.baseline_of(cell, baseline)?;
+        let base = results.run_plan.baseline_of(cell, baseline)?;
         let plans = (results.plan_of(base.index)?, results.plan_of(cell.index)?);
         let left = view.place(base, &[]);
         Some(Compared { plans, label, place: view.place(cell, &[]), left })

@@ -56,8 +56,8 @@ pub(crate) struct Row {
 
 /// The cells of each block, with these further columns.
 pub(crate) fn groups(view: &View<'_>, extras: &[Extra]) -> Vec<Group> {
-    let plan = &view.results.plan;
-    let blocks = (0..plan.blocks).map(|block| plan.block(block));
+    let run_plan = &view.results.run_plan;
+    let blocks = (0..run_plan.blocks).map(|block| run_plan.block(block));
     blocks.filter_map(|cells| group(view, cells, extras)).collect()
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn cases(view: &View<'_>) -> Vec<Fact> {
 /// `None` of no cells.
 fn group(view: &View<'_>, cells: &[Cell], extras: &[Extra]) -> Option<Group> {
     let first = cells.first()?;
-    let shared: Vec<&str> = view.results.plan.axes.iter().map(String::as_str).collect();
+    let shared: Vec<&str> = view.results.run_plan.axes.iter().map(String::as_str).collect();
     let same =
         |axis: &&str| cells.iter().all(|cell| cell.place.get(*axis) == first.place.get(*axis));
     let (shared, own): (Vec<&str>, Vec<&str>) = shared.into_iter().partition(same);
@@ -178,7 +178,7 @@ fn spread(view: &View<'_>, cell: &Cell) -> String {
 }
 
 fn samples(view: &View<'_>, finding: &Finding) -> String {
-    match (finding.samples, view.results.plan.repetitions as usize) {
+    match (finding.samples, view.results.run_plan.repetitions as usize) {
         (all, wanted) if all == wanted => all.to_string(),
         (some, wanted) => format!("{some} of {wanted}"),
     }

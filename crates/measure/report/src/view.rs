@@ -22,7 +22,7 @@ const PAPERS_MAX: usize = 5_000;
 /// A result with its findings.
 pub(crate) struct View<'a> {
     pub(crate) results: &'a Results,
-    /// One per cell, in the plan's order.
+    /// One per cell, in the run plan's order.
     pub(crate) findings: Vec<Finding>,
     /// The unit of throughputs.
     throughput: Unit,
@@ -37,8 +37,8 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn of(results: &'a Results) -> Self {
-        let cells = &results.plan.cells;
-        let axes = results.plan.axes.iter().map(String::as_str);
+        let cells = &results.run_plan.cells;
+        let axes = results.run_plan.axes.iter().map(String::as_str);
         let has_several = |axis: &&str| {
             let mut values = cells.iter().map(|cell| cell.place.get(*axis));
             let first = values.next().flatten();
@@ -56,11 +56,11 @@ impl<'a> View<'a> {
 
     /// The baseline of a claim's ratio of throughputs for a cell; none if it is about other cells.
     pub(crate) fn paper_baseline(&self, claim: usize, cell: &Cell) -> Option<&'a Cell> {
-        self.papers.get(&(claim, cell.index)).map(|base| &self.results.plan.cells[*base])
+        self.papers.get(&(claim, cell.index)).map(|base| &self.results.run_plan.cells[*base])
     }
 
     pub(crate) fn cells(&self) -> &'a [Cell] {
-        &self.results.plan.cells
+        &self.results.run_plan.cells
     }
 
     pub(crate) fn finding(&self, cell: &Cell) -> &Finding {
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
     /// CPU time for each tuple of a cell over its baseline's.
     pub(crate) fn cpu_ratio(&self, cell: &Cell) -> Option<Ratio> {
         let baseline = &self.results.spec.method.baseline;
-        let base = self.results.plan.baseline_of(cell, baseline)?;
+        let base = self.results.run_plan.baseline_of(cell, baseline)?;
         let is_other = !baseline.is_empty() && base.index != cell.index;
         let pairs = || self.results.paired(cell.index, base.index, "cpu_ns_per_tuple");
         is_other.then(pairs).and_then(|pairs| Ratio::paired(&pairs))
@@ -185,7 +185,7 @@ impl<'a> View<'a> {
     /// The coordinates of a cell in words, without some axes and without axes with a single value.
     pub(crate) fn place(&self, cell: &Cell, without: &[&str]) -> String {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
-        let axes = self.results.plan.axes.iter().filter(is_told);
+        let axes = self.results.run_plan.axes.iter().filter(is_told);
         let value = |axis: &String| Some(words::setting(axis, cell.place.get(axis)?));
         axes.filter_map(value).collect::<Vec<_>>().join(", ")
     }
@@ -193,7 +193,7 @@ impl<'a> View<'a> {
     /// The coordinates of a cell as a phrase: `unj at 10 clients`.
     pub(crate) fn spoken(&self, cell: &Cell, without: &[&str]) -> String {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
-        let axes = self.results.plan.axes.iter().filter(is_told);
+        let axes = self.results.run_plan.axes.iter().filter(is_told);
         let reported = axes.filter_map(|axis| Some(words::spoken(axis, cell.place.get(axis)?)));
         reported.collect::<Vec<_>>().join(" ")
     }
@@ -222,13 +222,13 @@ impl<'a> View<'a> {
 
 /// The baselines of all claims; none if they are about too many cells.
 fn papers(results: &Results) -> Option<HashMap<(usize, usize), usize>> {
-    let (plan, mut papers) = (&results.plan, HashMap::new());
+    let (run_plan, mut papers) = (&results.run_plan, HashMap::new());
     let claims = results.spec.paper.iter().enumerate();
     for (position, claim) in claims.filter(|(_, claim)| claim.is_of_throughput()) {
         let own = !claim.against.is_empty();
         let against = if own { &claim.against } else { &results.spec.method.baseline };
-        for cell in plan.cells.iter().filter(|cell| plan.means(&claim.cells, cell)) {
-            let base = plan.baseline_of(cell, against).map(|base| base.index);
+        for cell in run_plan.cells.iter().filter(|cell| run_plan.means(&claim.cells, cell)) {
+            let base = run_plan.baseline_of(cell, against).map(|base| base.index);
             if let Some(base) = base.filter(|base| *base != cell.index) {
                 papers.insert((position, cell.index), base);
             }

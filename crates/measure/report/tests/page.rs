@@ -164,7 +164,7 @@ fn what_a_model_counted() {
 
 /// Counts and profiles of a machine that has counters.
 #[test]
-fn what_was_watched() {
+fn what_was_collected() {
     let html = page("collected", &sample::collected::collected());
     for words in [
         "<strong>Constructed, not counted:</strong> rates chosen for a test of this page",
@@ -199,7 +199,7 @@ fn what_was_watched() {
 
 /// The logical CPUs of each core by themselves, under both denominators, and Keeton's figure 8.
 #[test]
-fn what_siblings_did_and_what_overlapped() {
+fn sibling_and_overlap_figures() {
     let html = page("siblings", &sample::siblings::siblings());
     for words in [
         "<h3 id=\"siblings\">By logical CPU</h3>",
@@ -276,7 +276,7 @@ fn what_was_collected_along_an_axis() {
 
 /// A machine without counters shows what its kernel counts, and says what is not there and why.
 #[test]
-fn what_could_not_be_watched() {
+fn what_could_not_be_collected() {
     let results = sample::collected::uncollected();
     let html = page("uncollected", &results);
     let lacks = sample::collected::LACKS;
@@ -287,7 +287,7 @@ fn what_could_not_be_watched() {
         "No column for query uss, siblings on; query unj, siblings on: not here: the processor has no siblings",
         "<td class=\"n\" title=\"3 slots\">164</td>",
         &format!("CPI by its parts: not drawn, {lacks}."),
-        "time and what the kernel counts are shown, cache misses",
+        "time and the kernel's counts are shown, cache misses",
         &format!("Not everything the study asks for was collected, {lacks}. Evidence tier C"),
         "by the CPU’s timer, as no cycles are counted here",
         "Counted: the threads of a server on AMD EPYC 7713.",
@@ -310,7 +310,7 @@ fn flame_graphs_of_many_cells_do_not_fill_the_page() {
     let results = sample::collected::many();
     let html = page("many", &results);
     let graphs: Vec<&str> = html.split("aria-label=\"Flame").skip(1).collect();
-    assert_eq!(graphs.len(), 4, "of {} cells", results.plan.cells.len());
+    assert_eq!(graphs.len(), 4, "of {} cells", results.run_plan.cells.len());
     let bytes: usize = graphs.iter().map(|graph| graph.find("</svg>").unwrap()).sum();
     assert!(bytes <= 1 << 20, "{bytes}");
     assert!(html.len() <= 3 << 20, "{}", html.len());
@@ -364,7 +364,7 @@ fn functions_by_misses() {
 
 /// A study that asks for no collection does not mention it.
 #[test]
-fn nothing_was_to_be_watched() {
+fn nothing_was_to_be_collected() {
     let html = page("quick", &sample::quick());
     for words in ["Where the cycles go", "Which functions", "collected"] {
         assert!(!html.contains(words), "{words} is on the page");
@@ -387,7 +387,7 @@ fn a_profile_alone() {
     assert!(!html.contains("The flame graph is of the first sample"));
 }
 
-/// What a study's author writes is text, whatever it looks like.
+/// Texts by a study's author are shown as text, whatever they look like.
 #[test]
 fn words_from_outside_bring_nothing_in() {
     const MARKED: &str = "</h1><img src=//example.org/x.png> <script>url(http://a)</script>";
@@ -399,7 +399,7 @@ fn words_from_outside_bring_nothing_in() {
 
 /// The reader of tags refuses what it is there to refuse: it is not that it sees nothing.
 #[test]
-fn what_is_fetched_or_left_open_is_found() {
+fn fetched_resources_and_open_tags_are_found() {
     let html = page("found", &sample::sizes());
     let body = |put: &str| html.replacen("<h1>", &format!("{put}<h1>"), 1);
     let sheet = |put: &str| html.replacen("</style>", &format!("{put}</style>"), 1);

@@ -64,7 +64,7 @@ pub struct Capture {
     pub holders: Figures,
     /// CPU seconds of other programs, by name.
     pub neighbours: Figures,
-    /// The database's tables, by name: what grew while they were watched, and their sizes.
+    /// The database's tables, by name: their growth during the capture, and their sizes.
     pub tables: BTreeMap<String, Figures>,
     /// The database's indexes, by name.
     pub indexes: BTreeMap<String, Index>,
@@ -174,7 +174,7 @@ impl Capture {
         self.windows.iter().map(|window| window.counts.get(name).copied()).sum()
     }
 
-    /// What no server and no kernel counts is not believed.
+    /// Figures that no server and no kernel counts are refused.
     fn check(&self) -> Result<(), String> {
         if self.format != FORMAT {
             return Err(format!("it is of format {}, and this is {FORMAT}", self.format));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_read() {
+    fn a_saved_capture_is_read() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!Capture::is_in(dir.path()));
         capture().save(dir.path()).unwrap();

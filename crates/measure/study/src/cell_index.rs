@@ -40,7 +40,7 @@ impl CellIndex {
     }
 }
 
-/// Cells by their place, filled at the first look-up: most plans are only run.
+/// Cells by their place, filled at the first look-up: most run plans are only executed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceIndex(OnceLock<CellIndex>);
 

@@ -80,7 +80,7 @@ impl Comparison {
             line.p_adjusted = adjusted;
         }
         let is_new = |results: &Results, found: &BTreeSet<usize>| -> Vec<String> {
-            let cells = results.plan.cells.iter();
+            let cells = results.run_plan.cells.iter();
             let left = cells.filter(|cell| !found.contains(&cell.index));
             left.map(|cell| label(results, cell)).collect()
         };
@@ -98,7 +98,7 @@ impl Comparison {
 type Pair<'a> = (&'a Cell, &'a Cell);
 
 fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
-    let (cells, others) = (before.plan.cells.iter(), &after.plan.cells);
+    let (cells, others) = (before.run_plan.cells.iter(), &after.run_plan.cells);
     let by_settings = CellIndex::new(others, |cell| (&cell.settings, Some(cell.protocol.start)));
     let same = |cell: &'a Cell| {
         let key = (&cell.settings, Some(cell.protocol.start));
@@ -108,7 +108,7 @@ fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
     if !same.is_empty() || before.record.study != after.record.study {
         return same;
     }
-    let at_place = |cell: &'a Cell| Some((cell, after.plan.cell_at(&cell.place)?));
+    let at_place = |cell: &'a Cell| Some((cell, after.run_plan.cell_at(&cell.place)?));
     cells.filter_map(at_place).collect()
 }
 
@@ -146,7 +146,7 @@ fn missing(before: (&Results, &Cell), after: (&Results, &Cell)) -> String {
 }
 
 fn label(results: &Results, cell: &Cell) -> String {
-    match cell.label(&results.plan.axes) {
+    match cell.label(&results.run_plan.axes) {
         nothing if nothing.is_empty() => results.spec.title.clone(),
         label => label,
     }
@@ -172,7 +172,11 @@ fn differences(before: &Results, after: &Results, pairs: &[Pair<'_>]) -> Vec<Dif
         ("engine", engine(before), engine(after)),
         ("workahead", one.command_version.clone(), other.command_version.clone()),
         ("seed", one.seed.to_string(), other.seed.to_string()),
-        ("repetitions", before.plan.repetitions.to_string(), after.plan.repetitions.to_string()),
+        (
+            "repetitions",
+            before.run_plan.repetitions.to_string(),
+            after.run_plan.repetitions.to_string(),
+        ),
     ];
     let shown = |value: Option<&crate::setting::Setting>| {
         value.map_or_else(|| "not set".to_owned(), ToString::to_string)
@@ -193,7 +197,7 @@ fn differences(before: &Results, after: &Results, pairs: &[Pair<'_>]) -> Vec<Dif
 
 /// Settings that all cells of a result have alike.
 pub fn shared_settings(results: &Results) -> Settings {
-    let mut cells = results.plan.cells.iter();
+    let mut cells = results.run_plan.cells.iter();
     let mut shared = cells.next().map(|cell| cell.settings.clone()).unwrap_or_default();
     for cell in cells {
         shared.retain(|name, value| cell.get(name) == Some(value));

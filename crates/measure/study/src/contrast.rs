@@ -89,10 +89,10 @@ impl Contrast {
     /// All cells against those that differ from them by `baseline`.
     pub fn of(results: &Results, baseline: &Settings) -> Contrast {
         let pairs: Vec<(&Cell, &Cell)> = results
-            .plan
+            .run_plan
             .cells
             .iter()
-            .filter_map(|cell| Some((cell, results.plan.baseline_of(cell, baseline)?)))
+            .filter_map(|cell| Some((cell, results.run_plan.baseline_of(cell, baseline)?)))
             .filter(|(cell, base)| cell.index != base.index)
             .collect();
         let mut lines: Vec<Line> = pairs.iter().map(|pair| line(results, *pair)).collect();
@@ -111,7 +111,7 @@ fn line(results: &Results, (cell, base): (&Cell, &Cell)) -> Line {
     Line {
         cell: cell.index,
         baseline: base.index,
-        label: cell.label(&results.plan.axes),
+        label: cell.label(&results.run_plan.axes),
         speedup: Ratio::paired(&turned),
         cpu: Ratio::paired(&pairs("cpu_ns_per_tuple")),
         p_adjusted: None,

@@ -90,7 +90,8 @@ pub struct Sample {
     #[serde(rename = "query_plan", default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanText>,
     /// Counters and profiles, where a study asks for them.
-    #[serde(rename = "watched", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "collector", alias = "watched", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub collection: Option<Box<Collection>>,
 }
 

@@ -33,7 +33,7 @@ pub fn fits(spec: &Spec, duration_s_max: f64) -> Result<(), StudyError> {
 /// The pace of a run, by its samples.
 #[derive(Debug, Clone)]
 pub struct Pace<'a> {
-    plan: &'a RunPlan,
+    run_plan: &'a RunPlan,
     /// When the last sample was kept.
     last_unix_ms: Option<u64>,
     last_block: Option<usize>,
@@ -45,9 +45,9 @@ pub struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     /// A pace with the samples of the log so far.
-    pub fn new(plan: &'a RunPlan, kept: &[Observation]) -> Pace<'a> {
+    pub fn new(run_plan: &'a RunPlan, kept: &[Observation]) -> Pace<'a> {
         let mut pace = Pace {
-            plan,
+            run_plan,
             last_unix_ms: None,
             last_block: None,
             steps_s: HashMap::new(),
@@ -60,7 +60,7 @@ impl<'a> Pace<'a> {
     /// Records a sample of this run.
     pub fn record(&mut self, observation: &Observation) {
         self.count(observation);
-        let block = self.plan.cells[observation.cell].block;
+        let block = self.run_plan.cells[observation.cell].block;
         // The first sample of a block comes after its data and its warm-up.
         if let (Some(last), true) = (self.last_unix_ms, self.last_block == Some(block)) {
             let step_s = observation.unix_ms.saturating_sub(last) as f64 / 1e3;
@@ -87,11 +87,11 @@ impl<'a> Pace<'a> {
         let cell_s = |cell: usize| {
             self.steps_s.get(&cell).and_then(|steps| median(steps)).unwrap_or(usual_s)
         };
-        let left = self.plan.cells.iter().map(|cell| {
+        let left = self.run_plan.cells.iter().map(|cell| {
             let seen = self.seen.get(&cell.index).copied().unwrap_or(0);
-            let samples = self.plan.repetitions.saturating_sub(seen);
+            let samples = self.run_plan.repetitions.saturating_sub(seen);
             let is_to_warm = seen == 0 && cell.protocol.start == Start::Warm;
-            let rounds = if is_to_warm { self.plan.warmup } else { 0 };
+            let rounds = if is_to_warm { self.run_plan.warmup } else { 0 };
             f64::from(samples + rounds) * cell_s(cell.index)
         });
         Some(left.sum())
@@ -126,7 +126,7 @@ mod tests {
             clock_ms += if seen.cell == 1 { 3000 } else { 1000 };
             seen.unix_ms = clock_ms;
         }
-        let mut pace = Pace::new(&results.plan, &[]);
+        let mut pace = Pace::new(&results.run_plan, &[]);
         assert_eq!(pace.left_s(), None);
         for seen in &results.observations[..4] {
             pace.record(seen);

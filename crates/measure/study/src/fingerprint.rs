@@ -17,6 +17,6 @@ struct Run<'a> {
 /// engine and its version. Titles, charts and the paper's figures may change without one.
 pub fn of(plan: &RunPlan, engine: &dyn Engine) -> String {
     let run = Run { engine: engine.name(), version: engine.version(), plan };
-    let text = serde_json::to_string(&run).expect("plans have only text keys");
+    let text = serde_json::to_string(&run).expect("run plans have only text keys");
     format!("{:016x}", fnv1a(text.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Cells run below a tool that counts instructions and cache misses by a model: evidence tier D.
+//! Cells run under a tool that counts instructions and cache misses by a model: evidence tier D.
 //!
 //! ```toml
 //! [method]

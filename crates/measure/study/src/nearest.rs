@@ -4,7 +4,7 @@
 /// `hashjoin`, and stays silent between unrelated words.
 const SIMILAR: f64 = 0.8;
 
-/// Longer texts are no names; comparing two takes the product of their lengths.
+/// Longer texts are not names; comparing two takes the product of their lengths.
 const BYTES_MAX: usize = 200;
 
 /// The nearest known names, best first, at most three.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_no_names() {
+    fn long_texts_are_not_names() {
         assert_eq!(names("tecnique", &["technique", "engine"]), ["technique"]);
         let (long, other) = ("a".repeat(500_000), "b".repeat(500_000));
         assert!(names(&long, &[&other, &long]).is_empty());

@@ -21,8 +21,8 @@ pub struct Claim {
     /// Its ratio of throughputs, this cell over the baseline, or of `measure`. Without one only the
     /// `direction` is compared.
     pub ratio: Option<f64>,
-    /// Its value of `measure`, in that measure's unit, where it prints one that is no ratio: 1.81
-    /// cycles an instruction.
+    /// Its value of `measure`, in that measure's unit, where it prints one that is not a ratio:
+    /// 1.81 cycles an instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// The cells that decide. "Up to" and "from … to" are of one cell among all of them.

@@ -123,10 +123,10 @@ pub struct PlanError {
     pub remedy: &'static str,
 }
 
-/// A text is no engine's plan.
+/// A text is not a plan of any known engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it is no plan of PostgreSQL, DuckDB (EXPLAIN (ANALYZE, FORMAT JSON)), MariaDB (ANALYZE \
+    "it is not a plan of PostgreSQL, DuckDB (EXPLAIN (ANALYZE, FORMAT JSON)), MariaDB (ANALYZE \
      FORMAT=JSON) or DataFusion (EXPLAIN ANALYZE)"
 )]
 pub struct UnknownPlan;

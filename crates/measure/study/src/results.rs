@@ -39,7 +39,7 @@ pub struct Results {
     /// The study as it was run.
     pub spec: Spec,
     /// Its cells.
-    pub plan: RunPlan,
+    pub run_plan: RunPlan,
     /// Observations in the order of visits: by block, repetition, slot.
     pub observations: Observations,
 }
@@ -83,11 +83,11 @@ impl Results {
     pub fn load(dir: &Path) -> Result<Results, StudyError> {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
-        let plan = RunPlan::new(&spec).skipping(&record.needs);
-        let mut observations = log::read(dir, &record.plan, &plan)?;
-        let block = |observation: &Observation| plan.cells[observation.cell].block;
+        let run_plan = RunPlan::new(&spec).skipping(&record.needs);
+        let mut observations = log::read(dir, &record.plan, &run_plan)?;
+        let block = |observation: &Observation| run_plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
-        Ok(Results { record, spec, plan, observations: observations.into() })
+        Ok(Results { record, spec, run_plan, observations: observations.into() })
     }
 
     /// Observations of one cell, by repetition.
@@ -120,7 +120,8 @@ impl Results {
 
     /// The unit of its throughputs.
     pub fn unit(&self) -> Unit {
-        let values = self.plan.cells.iter().filter_map(|cell| self.value(cell.index, THROUGHPUT));
+        let values =
+            self.run_plan.cells.iter().filter_map(|cell| self.value(cell.index, THROUGHPUT));
         Unit::of(&self.spec.method.tuples, values)
     }
 
@@ -159,11 +160,11 @@ impl Results {
     /// Whether every cell has all its samples, or the reason why not.
     pub fn is_complete(&self) -> bool {
         let done = |cell: &Cell| {
-            self.plan.skipped.contains(&cell.index)
+            self.run_plan.skipped.contains(&cell.index)
                 || self.failure(cell.index).is_some()
-                || self.of_cell(cell.index).count() == self.plan.repetitions as usize
+                || self.of_cell(cell.index).count() == self.run_plan.repetitions as usize
         };
-        self.plan.cells.iter().all(done)
+        self.run_plan.cells.iter().all(done)
     }
 
     /// Why a cell failed, if it did.
@@ -215,7 +216,7 @@ impl Results {
 
     /// The baseline of a cell, unless it is the cell itself.
     fn other(&self, cell: &Cell, baseline: &Settings) -> Option<&Cell> {
-        self.plan.baseline_of(cell, baseline).filter(|base| base.index != cell.index)
+        self.run_plan.baseline_of(cell, baseline).filter(|base| base.index != cell.index)
     }
 
     /// A measure of two cells, in pairs of the same repetition.
@@ -248,17 +249,17 @@ impl Results {
         Summary::of(&self.values(cell, measure), self.spec.seed)
     }
 
-    /// The plan of a cell: the first that was kept.
+    /// The query plan of a cell: the first that was kept.
     pub fn plan_of(&self, cell: usize) -> Option<&PlanText> {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref())
     }
 
-    /// A cell's plan with the times of its operators, if it was run for them.
+    /// A cell's query plan with the times of its operators, if it was run for them.
     pub fn timed_plan_of(&self, cell: usize) -> Option<Node> {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref()?.timed())
     }
 
-    /// Whether all samples of a cell have the same plan.
+    /// Whether all samples of a cell have the same query plan.
     pub fn plan_is_stable(&self, cell: usize) -> bool {
         let plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
         let fingerprints: std::collections::BTreeSet<String> =
@@ -266,7 +267,7 @@ impl Results {
         fingerprints.len() < 2
     }
 
-    /// Whether two cells have the same plan; `None` if one of them is unknown.
+    /// Whether two cells have the same query plan; `None` if one of them is unknown.
     pub fn plan_label(&self, cell: usize, base: usize) -> Option<Label> {
         Some(self.plan_of(cell)?.against(self.plan_of(base)?))
     }
@@ -274,7 +275,7 @@ impl Results {
     /// The findings of all cells.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> =
-            self.plan.cells.iter().map(|cell| self.finding(cell)).collect();
+            self.run_plan.cells.iter().map(|cell| self.finding(cell)).collect();
         let p: Vec<Option<f64>> = findings.iter().map(|finding| finding.ratio?.p).collect();
         for (finding, adjusted) in findings.iter_mut().zip(holm(&p)) {
             finding.p_adjusted = adjusted;
@@ -292,7 +293,7 @@ impl Results {
         });
         Finding {
             cell: cell.index,
-            label: cell.label(&self.plan.axes),
+            label: cell.label(&self.run_plan.axes),
             samples: self.of_cell(cell.index).filter(|seen| seen.sample().is_some()).count(),
             mtuples_per_s: self.value(cell.index, THROUGHPUT),
             instructions_per_tuple: self.value(cell.index, INSTRUCTIONS),
@@ -302,7 +303,7 @@ impl Results {
             plan: other.and_then(|base| self.plan_label(cell.index, base)),
             summary: self.summary(cell.index, THROUGHPUT),
             is_baseline: !baseline.is_empty()
-                && self.plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
+                && self.run_plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
             failure: self.failure(cell.index).map(str::to_owned),
             cannot: need
                 .filter(|need| need.impossible.is_none())
@@ -335,11 +336,11 @@ impl Results {
     fn verdict(&self, index: usize, claim: &Claim, missing: Option<String>) -> Verdict {
         let is_meant = |cell: &&Cell| {
             let is_excepted = claim.except.iter().any(|except| cell.has(except));
-            self.plan.means(&claim.cells, cell) && !is_excepted
+            self.run_plan.means(&claim.cells, cell) && !is_excepted
         };
-        let meant = self.plan.cells.iter().filter(is_meant);
+        let meant = self.run_plan.cells.iter().filter(is_meant);
         let is_other = |cell: &&Cell| {
-            let base = self.plan.baseline_of(cell, self.baseline(claim));
+            let base = self.run_plan.baseline_of(cell, self.baseline(claim));
             let is_compared = claim.over.is_none() && claim.value.is_none();
             !is_compared || base.is_none_or(|base| base.index != cell.index)
         };
@@ -374,7 +375,7 @@ impl Results {
             true => pairs,
             false => {
                 // (a / b) / (c / d) of the same repetition, as one ratio of a · d to b · c.
-                let others = self.pairs(self.plan.baseline_of(cell, &claim.than)?, claim)?;
+                let others = self.pairs(self.run_plan.baseline_of(cell, &claim.than)?, claim)?;
                 let both = pairs.into_iter().zip(others);
                 both.map(|((a, b), (c, d))| (a * d, b * c)).collect()
             }

@@ -51,7 +51,8 @@ pub struct RunPlan {
     #[serde(default, skip_serializing_if = "Order::is_abba")]
     pub order: Order,
     /// What is collected in every sample.
-    #[serde(default, rename = "watch", skip_serializing_if = "CollectionOptions::is_nothing")]
+    #[serde(default, rename = "collector", alias = "watch")]
+    #[serde(skip_serializing_if = "CollectionOptions::is_nothing")]
     pub collection: CollectionOptions,
     /// The tool that every cell is run under.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Runs a plan on an engine and keeps every sample at once.
+//! Executes a run plan on an engine and keeps every sample at once.
 //!
 //! ```text
 //! for every block with remaining visits
@@ -29,7 +29,7 @@ use crate::run_plan::{RunPlan, Visit};
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The cells.
-    pub plan: &'a RunPlan,
+    pub run_plan: &'a RunPlan,
     /// The run plan's fingerprint on this engine.
     pub fingerprint: &'a str,
     /// The result directory, `run.json` in place.
@@ -80,9 +80,9 @@ pub fn run(
     observe: &mut dyn FnMut(Event<'_>),
 ) -> Result<End, StudyError> {
     let log = Log::open(job.dir)?;
-    let mut state = State::of(&log::read(job.dir, job.fingerprint, job.plan)?);
+    let mut state = State::of(&log::read(job.dir, job.fingerprint, job.run_plan)?);
     let kept = state.done.len();
-    observe(Event::Start { samples: job.plan.samples(), kept });
+    observe(Event::Start { samples: job.run_plan.samples(), kept });
     let mut running = Running { job, engine, stop, observe, log, state: &mut state };
     let end = running.blocks();
     // Changes are undone even after an error, which is the one reported.
@@ -102,7 +102,7 @@ struct State {
     done: HashSet<(usize, u32)>,
     failed: HashSet<usize>,
     answers: HashMap<usize, Answer>,
-    /// Fingerprint of the last plan that was kept, by cell.
+    /// Fingerprint of the last query plan that was kept, by cell.
     plans: HashMap<usize, String>,
     /// Cells with a profile whose stacks were kept.
     profiled: HashSet<usize>,
@@ -157,9 +157,9 @@ struct Running<'a> {
 
 impl Running<'_> {
     fn blocks(&mut self) -> Result<Flow, StudyError> {
-        let plan = self.job.plan;
-        for block in 0..plan.blocks {
-            let visits = (0..plan.repetitions).flat_map(|r| plan.visits(block, r));
+        let run_plan = self.job.run_plan;
+        for block in 0..run_plan.blocks {
+            let visits = (0..run_plan.repetitions).flat_map(|r| run_plan.visits(block, r));
             let left: Vec<Visit> = visits.filter(|visit| self.state.is_left(visit)).collect();
             if self.warm_up(&left)? == Flow::Stopped || self.samples(&left)? == Flow::Stopped {
                 return Ok(Flow::Stopped);
@@ -170,11 +170,11 @@ impl Running<'_> {
 
     /// Rounds over the warm cells with remaining visits, each once per round.
     fn warm_up(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
-        let plan = self.job.plan;
-        for _ in 0..plan.warmup {
+        let run_plan = self.job.run_plan;
+        for _ in 0..run_plan.warmup {
             let mut warmed = HashSet::new();
             for visit in left {
-                let cell = &plan.cells[visit.cell];
+                let cell = &run_plan.cells[visit.cell];
                 let is_cold = cell.protocol.start == Start::Cold;
                 let is_done = !warmed.insert(visit.cell);
                 if is_done || is_cold || self.state.failed.contains(&visit.cell) {
@@ -192,12 +192,12 @@ impl Running<'_> {
     }
 
     fn samples(&mut self, left: &[Visit]) -> Result<Flow, StudyError> {
-        let plan = self.job.plan;
+        let run_plan = self.job.run_plan;
         for visit in left {
             if !self.state.is_left(visit) {
                 continue;
             }
-            let cell = &plan.cells[visit.cell];
+            let cell = &run_plan.cells[visit.cell];
             let mut leave_out = false;
             (self.observe)(Event::Next { cell, leave_out: &mut leave_out });
             if leave_out {
@@ -243,7 +243,8 @@ impl Running<'_> {
             _ => {}
         }
         sample.measures.retain(|_, value| value.is_finite());
-        // Kept with the first sample of a cell, and again only when the engine changed its plan.
+        // Kept with the first sample of a cell, and again only when the engine changed its query
+        // plan.
         if sample
             .plan
             .as_ref()
@@ -263,10 +264,10 @@ impl Running<'_> {
 
     fn keep(&mut self, visit: &Visit, outcome: Outcome) -> Result<(), StudyError> {
         let observation = Observation {
-            study: self.job.plan.study.clone(),
+            study: self.job.run_plan.study.clone(),
             plan: self.job.fingerprint.to_owned(),
             cell: visit.cell,
-            settings: self.job.plan.cells[visit.cell].settings.clone(),
+            settings: self.job.run_plan.cells[visit.cell].settings.clone(),
             repetition: visit.repetition,
             slot: visit.slot,
             unix_ms: unix_ms(),

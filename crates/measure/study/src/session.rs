@@ -45,7 +45,7 @@ pub struct CheckedPlan {
     /// The study, on as many cores as there are here.
     pub spec: Spec,
     /// The cells; those that can't be run here are skipped.
-    pub plan: RunPlan,
+    pub run_plan: RunPlan,
     /// The needs of each cell, in the run plan's order.
     pub needs: Vec<Need>,
     /// The run plan's fingerprint on this engine.
@@ -64,7 +64,7 @@ pub struct Session<E> {
     /// The study.
     pub spec: Spec,
     /// Its cells.
-    pub plan: RunPlan,
+    pub run_plan: RunPlan,
     engine: Box<dyn Engine>,
     open: Opener<E>,
     context: EngineContext,
@@ -73,11 +73,11 @@ pub struct Session<E> {
 
 impl<E> Setup<E> {
     /// Opens the engine for a run plan.
-    fn opened(&self, plan: &RunPlan) -> Result<(Box<dyn Engine>, EngineContext), E> {
+    fn opened(&self, run_plan: &RunPlan) -> Result<(Box<dyn Engine>, EngineContext), E> {
         let context = EngineContext {
             data_dir: self.data_dir.clone(),
             worker: self.worker.clone(),
-            ..plan.engine_context()
+            ..run_plan.engine_context()
         };
         Ok(((self.open)(&context)?, context))
     }
@@ -91,12 +91,12 @@ impl CheckedPlan {
     pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedPlan, E> {
         let machine = Machine::here();
         let spec = spec.clone().on_cores(host::cores(&machine));
-        let plan = RunPlan::new(&spec);
-        let (engine, context) = setup.opened(&plan)?;
-        let needs = needs::of(&plan, engine.as_ref())?;
-        let fingerprint = fingerprint::of(&plan, engine.as_ref());
-        let plan = plan.skipping(&needs);
-        Ok(CheckedPlan { spec, plan, needs, fingerprint, engine, context, machine })
+        let run_plan = RunPlan::new(&spec);
+        let (engine, context) = setup.opened(&run_plan)?;
+        let needs = needs::of(&run_plan, engine.as_ref())?;
+        let fingerprint = fingerprint::of(&run_plan, engine.as_ref());
+        let run_plan = run_plan.skipping(&needs);
+        Ok(CheckedPlan { spec, run_plan, needs, fingerprint, engine, context, machine })
     }
 }
 
@@ -113,9 +113,9 @@ impl<E: From<StudyError>> Session<E> {
         setup: Setup<E>,
         claim: impl FnOnce(&Spec) -> Result<PathBuf, StudyError>,
     ) -> Result<Session<E>, E> {
-        let CheckedPlan { spec, plan, needs, fingerprint, engine, context, machine } =
+        let CheckedPlan { spec, run_plan, needs, fingerprint, engine, context, machine } =
             CheckedPlan::new(&spec, &setup)?;
-        let models = plan.models(&machine.caches).map_err(StudyError::from)?;
+        let models = run_plan.models(&machine.caches).map_err(StudyError::from)?;
         needs::fit(&spec, &needs, host::available_bytes(&machine))?;
         let dir = claim(&spec)?;
         let record = Record {
@@ -128,14 +128,14 @@ impl<E: From<StudyError>> Session<E> {
             engine_version: engine.version(),
             command_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: runner::unix_ms(),
-            host: host::of(&machine, &plan.collection, engine.tier()),
+            host: host::of(&machine, &run_plan.collection, engine.tier()),
             limits: None,
             models,
             needs,
             text: spec.text.clone(),
         };
         record.save(&dir)?;
-        Ok(Session { dir, record, spec, plan, engine, open: setup.open, context, machine })
+        Ok(Session { dir, record, spec, run_plan, engine, open: setup.open, context, machine })
     }
 
     /// Continues a run, if it is this machine, engine and study that began it.
@@ -148,19 +148,19 @@ impl<E: From<StudyError>> Session<E> {
     ) -> Result<Session<E>, E> {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
-        let plan = RunPlan::new(&spec).skipping(&record.needs);
+        let run_plan = RunPlan::new(&spec).skipping(&record.needs);
         let setup = setup(&spec)?;
-        let (engine, context) = setup.opened(&plan)?;
+        let (engine, context) = setup.opened(&run_plan)?;
         let machine = Machine::here();
-        same_run(dir, &record, &plan, engine.as_ref())?;
+        same_run(dir, &record, &run_plan, engine.as_ref())?;
         if machine.fingerprint() != record.host.fingerprint {
             let (path, host) = (dir.to_owned(), record.host.name);
             return Err(StudyError::OtherMachine { path, host }.into());
         }
-        let needs = needs::of(&plan, engine.as_ref())?;
+        let needs = needs::of(&run_plan, engine.as_ref())?;
         needs::fit(&spec, &needs, host::available_bytes(&machine))?;
         let dir = dir.to_owned();
-        Ok(Session { dir, record, spec, plan, engine, open: setup.open, context, machine })
+        Ok(Session { dir, record, spec, run_plan, engine, open: setup.open, context, machine })
     }
 
     /// Opens the engine again with the machine's limits: those of the record, so that a resumed run
@@ -182,9 +182,9 @@ impl<E: From<StudyError>> Session<E> {
         self.record.host.siblings = host::has_siblings(&self.machine, Some(&limits));
         self.context.limits = Some(limits.clone());
         self.engine = (self.open)(&self.context)?;
-        let needs = needs::of(&self.plan, self.engine.as_ref())?;
+        let needs = needs::of(&self.run_plan, self.engine.as_ref())?;
         needs::fit(&self.spec, &needs, host::available_bytes(&self.machine))?;
-        self.plan = self.plan.clone().skipping(&needs);
+        self.run_plan = self.run_plan.clone().skipping(&needs);
         self.record.needs = needs;
         if self.record.limits.is_none() {
             let limits = serde_json::to_value(&limits).expect("limits have only text keys");
@@ -198,7 +198,7 @@ impl<E: From<StudyError>> Session<E> {
     /// # Errors
     /// When it can't be read.
     pub fn kept(&self) -> Result<Vec<Observation>, StudyError> {
-        log::read(&self.dir, &self.record.plan, &self.plan)
+        log::read(&self.dir, &self.record.plan, &self.run_plan)
     }
 
     /// Runs the remaining visits.
@@ -210,7 +210,7 @@ impl<E: From<StudyError>> Session<E> {
         stop: &Stop,
         observe: &mut dyn FnMut(Event<'_>),
     ) -> Result<End, StudyError> {
-        let job = Job { plan: &self.plan, fingerprint: &self.record.plan, dir: &self.dir };
+        let job = Job { run_plan: &self.run_plan, fingerprint: &self.record.plan, dir: &self.dir };
         runner::run(job, self.engine.as_mut(), stop, observe)
     }
 
@@ -219,11 +219,11 @@ impl<E: From<StudyError>> Session<E> {
     }
 }
 
-/// Refuses to mix results of two engines or two plans.
+/// Refuses to mix results of two engines or two run plans.
 fn same_run(
     dir: &Path,
     record: &Record,
-    plan: &RunPlan,
+    run_plan: &RunPlan,
     engine: &dyn Engine,
 ) -> Result<(), StudyError> {
     let (path, found) = (dir.to_owned(), engine.version());
@@ -231,7 +231,7 @@ fn same_run(
         let begun = record.engine_version.clone();
         return Err(StudyError::OtherEngine { path, begun, found });
     }
-    let expected = fingerprint::of(plan, engine);
+    let expected = fingerprint::of(run_plan, engine);
     if expected != record.plan {
         return Err(StudyError::OtherPlan { path, found: record.plan.clone(), expected });
     }

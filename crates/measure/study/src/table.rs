@@ -85,7 +85,7 @@ fn origin(results: &Results) -> Vec<Column> {
         ("tier", same(&record.host.tier)),
         ("seed", number(&|_| record.seed)),
         ("cell", small(&|row| row.cell)),
-        ("block", small(&|row| results.plan.cells[row.cell].block)),
+        ("block", small(&|row| results.run_plan.cells[row.cell].block)),
         ("repetition", small(&|row| row.repetition as usize)),
         ("slot", small(&|row| row.slot)),
         ("unix_ms", number(&|row| row.unix_ms)),
@@ -97,7 +97,7 @@ fn origin(results: &Results) -> Vec<Column> {
 
 /// Warm or cold, by name.
 fn protocols(results: &Results) -> ArrayRef {
-    let name = |row: &Observation| results.plan.cells[row.cell].protocol.start.name();
+    let name = |row: &Observation| results.run_plan.cells[row.cell].protocol.start.name();
     Arc::new(StringArray::from_iter_values(results.observations.iter().map(name)))
 }
 
@@ -105,7 +105,7 @@ fn protocols(results: &Results) -> ArrayRef {
 fn settings(results: &Results) -> Vec<Column> {
     let rows = &results.observations;
     let names: BTreeSet<&String> =
-        results.plan.cells.iter().flat_map(|cell| cell.settings.keys()).collect();
+        results.run_plan.cells.iter().flat_map(|cell| cell.settings.keys()).collect();
     let column = |name: &String| {
         let value = |row: &Observation| row.settings.get(name).map(ToString::to_string);
         let column: ArrayRef = Arc::new(rows.iter().map(value).collect::<StringArray>());
@@ -144,7 +144,7 @@ fn figures(results: &Results) -> Vec<Column> {
         columns.push((format!("measure.{name}"), column));
     }
     let fingerprint = |cell: &Cell| results.plan_of(cell.index).map(PlanText::fingerprint);
-    let plans: Vec<Option<String>> = results.plan.cells.iter().map(fingerprint).collect();
+    let plans: Vec<Option<String>> = results.run_plan.cells.iter().map(fingerprint).collect();
     let planned = |row: &Observation| plans[row.cell].clone();
     let own = |row: &Observation| Some(row.sample()?.plan.as_ref()?.text.clone());
     let words = |of: &dyn Fn(&Observation) -> Option<String>| -> ArrayRef {

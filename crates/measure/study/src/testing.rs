@@ -119,7 +119,7 @@ impl Engine for Mock {
                 return Err(EngineError::Stopped);
             }
             Trouble::Fail(at) if at == this => {
-                return Err(EngineError::failed("told to fail"));
+                return Err(EngineError::failed("requested failure"));
             }
             Trouble::WrongAnswer(at) if at == this => answer.rows += 1,
             _ => {}
@@ -189,7 +189,7 @@ pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (RunPlan, Record) {
 /// As [`begin`].
 pub fn results(dir: &Path, text: &str, engine: &mut dyn Engine) -> Results {
     let (plan, record) = begin(dir, text, engine);
-    let job = Job { plan: &plan, fingerprint: &record.plan, dir };
+    let job = Job { run_plan: &plan, fingerprint: &record.plan, dir };
     runner::run(job, engine, &Stop::new(), &mut |_| {}).expect("a run");
     Results::load(dir).expect("what was just written")
 }

@@ -95,7 +95,7 @@ pub trait Workload: Send + Sync {
     /// just loaded also forgets what clients were acknowledged before.
     ///
     /// # Errors
-    /// When a condition could not be looked at; one that does not hold is no error.
+    /// When a condition could not be looked at; one that does not hold is not an error.
     fn check(
         &self,
         session: &mut dyn Session,

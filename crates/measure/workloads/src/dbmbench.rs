@@ -325,7 +325,7 @@ impl Workload for Dbmbench {
 }
 
 impl Dbmbench {
-    /// Rows selected as asked for, and one answer of the query, by a plain statement.
+    /// Rows selected as requested, and one answer of the query, by a plain statement.
     fn check_data(&self, session: &mut dyn Session) -> Result<Vec<Condition>, SessionError> {
         let range = self.range(&mut Random::new(self.options.seed, data::CLIENTS, 0));
         let text = session.dialect().placeholders(texts::SELECTED);
@@ -339,7 +339,7 @@ impl Dbmbench {
             self.selectivity(selected as f64 / f64::from(self.options.t1_rows)),
             Condition {
                 name: "answer".to_owned(),
-                says: "the query answers what the rows that were made give".to_owned(),
+                says: "the query's answer follows from the generated rows".to_owned(),
                 outcome: match answer.agrees(&expected) {
                     true => Outcome::Holds,
                     false => Outcome::Broken(format!("{answer:?} where {expected:?} is right")),

@@ -9,7 +9,7 @@ pub enum WorkloadError {
     /// More different keys than the key's width allows.
     #[error("{keys} different keys do not fit {bits}-bit keys: ask for at most {most}")]
     TooManyKeys {
-        /// Keys asked for.
+        /// The requested keys.
         keys: u64,
         /// Width of a key.
         bits: u32,
@@ -47,7 +47,7 @@ pub enum WorkloadError {
     /// More or fewer tables than there can be.
     #[error("sysbench {flavour} has no {tables} tables: give 1 to {tables_max}")]
     Tables {
-        /// Tables asked for.
+        /// The requested tables.
         tables: u32,
         /// What there can be.
         tables_max: u32,

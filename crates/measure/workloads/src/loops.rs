@@ -116,7 +116,7 @@ impl Drop for Loops {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // Nobody asked what it did.
+            // Its work was not queried.
             let _ = thread.join();
         }
     }

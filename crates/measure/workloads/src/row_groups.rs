@@ -36,7 +36,7 @@ const DICTIONARY_BYTES: usize = 256 << 10;
 pub struct RowGroupFile {
     writer: SerializedFileWriter<BufWriter<File>>,
     encoders: RowGroupEncoders,
-    draft: AtomicFile,
+    file: AtomicFile,
     /// Why a row group could not be written. Others can't be put after half a one.
     broken: Option<String>,
 }
@@ -71,20 +71,20 @@ impl RowGroupFile {
     /// When `path` can't be written to, or Parquet has no form for a type of the schema.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self, WorkloadError> {
         refuse_unions(&schema).map_err(|source| failed(path, source))?;
-        let draft = AtomicFile::create(path).map_err(|source| failed(path, source))?;
+        let file = AtomicFile::create(path).map_err(|source| failed(path, source))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES)
             .build();
-        let file = draft.file().try_clone().map_err(|source| failed(path, source))?;
-        let file = BufWriter::with_capacity(1 << 20, file);
+        let handle = file.file().try_clone().map_err(|source| failed(path, source))?;
+        let buffered = BufWriter::with_capacity(1 << 20, handle);
         let (writer, factory) = encoded(path, || {
-            let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
+            let writer = ArrowWriter::try_new(buffered, schema.clone(), Some(properties))?;
             writer.into_serialized_writer()
         })?;
         let factory = Arc::new(factory);
         let encoders = RowGroupEncoders { schema, factory, path: path.into() };
-        Ok(Self { writer, encoders, draft, broken: None })
+        Ok(Self { writer, encoders, file, broken: None })
     }
 
     /// A maker of encoders for this file.
@@ -123,12 +123,12 @@ impl RowGroupFile {
     /// # Errors
     /// When it can't be completed; nothing is left behind then.
     pub fn publish(self) -> Result<u64, WorkloadError> {
-        let Self { writer, encoders, draft, .. } = self;
+        let Self { writer, encoders, file, .. } = self;
         let path = &encoders.path;
         let buffered = writer.into_inner().map_err(|error| unparquet(path, error))?;
-        let file = buffered.into_inner().map_err(|error| failed(path, error.into_error()))?;
-        let bytes = file.metadata().map_err(|source| failed(path, source))?.len();
-        draft.publish().map_err(|source| failed(path, source))?;
+        let handle = buffered.into_inner().map_err(|error| failed(path, error.into_error()))?;
+        let bytes = handle.metadata().map_err(|source| failed(path, source))?.len();
+        file.publish().map_err(|source| failed(path, source))?;
         Ok(bytes)
     }
 }

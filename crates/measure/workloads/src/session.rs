@@ -6,7 +6,7 @@
 //! begin ─► … ─► commit | rollback
 //! ```
 //!
-//! Blocking, one thread a client: what a client waits for is what its latency is. A workload knows
+//! Blocking, one thread a client: the wait of a client is its latency. A workload knows
 //! no server: it has texts per [`Dialect`] and code over this trait; engines implement it. Its
 //! errors are what a client does next: try again with the same input, stop because the server is
 //! gone, or stop because the work is wrong.
@@ -155,7 +155,7 @@ pub enum SessionError {
 /// Runs `work` in a transaction: committed when it succeeds, rolled back when it fails.
 ///
 /// # Errors
-/// What `work` or the commit returned; a server that is gone is not asked to roll back, and a
+/// What `work` or the commit returned; no roll-back is sent to a server that is gone, and a
 /// rollback that fails is reported instead of what led to it only when the server is gone.
 pub fn transaction<T>(
     session: &mut dyn Session,

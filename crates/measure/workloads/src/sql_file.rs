@@ -39,12 +39,12 @@ pub struct SqlFile {
     statements: Arc<Vec<Statement>>,
     order: Order,
     seed: u64,
-    answers: Arc<Mutex<BTreeMap<usize, Answered>>>,
+    answers: Arc<Mutex<BTreeMap<usize, FirstAnswer>>>,
 }
 
 /// What a statement answered first, and whether it answered something else later.
 #[derive(Debug, Clone, Copy)]
-struct Answered {
+struct FirstAnswer {
     rows: u64,
     checksum: u64,
     changed: bool,
@@ -79,7 +79,7 @@ impl SqlFile {
         Ok(Self { statements: Arc::new(statements), order, seed, answers: Arc::default() })
     }
 
-    /// Without asking: what was answered before is forgotten.
+    /// Without asking: earlier answers are forgotten.
     fn forget(&self) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -122,7 +122,7 @@ impl Workload for SqlFile {
     fn client(&self, number: u32) -> Box<dyn Client> {
         Box::new(Reader {
             file: self.clone(),
-            rounds: Cycle::new(self.order, Random::new(self.seed, CLIENTS, number)),
+            cycle: Cycle::new(self.order, Random::new(self.seed, CLIENTS, number)),
             prepared: Vec::new(),
             current: None,
         })
@@ -147,7 +147,7 @@ impl Workload for SqlFile {
             self.forget();
         }
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let condition = |(index, answered): (&usize, &Answered)| Condition {
+        let condition = |(index, answered): (&usize, &FirstAnswer)| Condition {
             name: format!("line {}", self.statements[*index].line),
             says: "a statement that only reads answers the same every time".to_owned(),
             outcome: match (answered.changed, self.writing()) {
@@ -167,7 +167,7 @@ impl Workload for SqlFile {
 /// A client.
 struct Reader {
     file: SqlFile,
-    rounds: Cycle,
+    cycle: Cycle,
     prepared: Vec<StatementId>,
     current: Option<usize>,
 }
@@ -188,7 +188,7 @@ impl Client for Reader {
     }
 
     fn next(&mut self) -> Next {
-        self.current = self.rounds.next(self.file.statements.len());
+        self.current = self.cycle.next(self.file.statements.len());
         Next::at_once(self.current.unwrap_or_default())
     }
 
@@ -209,7 +209,7 @@ impl Client for Reader {
             Ok(())
         })?;
         let mut answers = self.file.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = Answered { rows, checksum, changed: false };
+        let first = FirstAnswer { rows, checksum, changed: false };
         let answered = answers.entry(index).or_insert(first);
         answered.changed |= (answered.rows, answered.checksum) != (rows, checksum);
         Ok(Done { rows, checksum, statements: 1, rolled_back: false })

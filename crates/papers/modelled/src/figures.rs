@@ -126,10 +126,10 @@ fn misses(
     };
     let data = [AccessKind::Load, AccessKind::Store];
     let mut say = |name: &str, kinds: &[AccessKind], depth: usize| {
-        let (missed, asked) = (sum(kinds, depth + 1), sum(kinds, depth));
+        let (missed, accesses) = (sum(kinds, depth + 1), sum(kinds, depth));
         say(&format!("{name}_mpki"), 1e3 * missed as f64 / instructions);
-        say(&format!("{name}_miss_ratio"), ratio(missed, asked));
-        say(&format!("{name}_apki"), 1e3 * asked as f64 / instructions);
+        say(&format!("{name}_miss_ratio"), ratio(missed, accesses));
+        say(&format!("{name}_apki"), 1e3 * accesses as f64 / instructions);
     };
     say("l1d", &data, 0);
     say("l1d_load", &[AccessKind::Load], 0);

@@ -19,8 +19,8 @@ use workahead_simulator::drivers::{ProgramResult, drive_by};
 use workahead_simulator::op::Script;
 use workahead_simulator::preset::Preset;
 use workahead_simulator::run::Thread;
-use workahead_simulator::schedule::{
-    Discipline, Fair, Figures, Group, Role, RoleAssignment, Schedule, Task, Tunables, WEIGHT, Wait,
+use workahead_simulator::scheduler::{
+    Discipline, Fair, Figures, Group, Role, RoleAssignment, Scheduler, Task, Tunables, WEIGHT, Wait,
 };
 use workahead_simulator::ticks::cycles;
 use workahead_simulator::walks::{CoRunners, WalksResult};
@@ -67,7 +67,7 @@ pub(super) struct TaskSet {
 /// Settings of the sharing of CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sharing {
-    schedule: Schedule,
+    scheduler: Scheduler,
     loops: usize,
     loop_bytes: u64,
     guests: u64,
@@ -88,7 +88,7 @@ impl Sharing {
     ) -> Result<Self, EngineError> {
         let loop_bytes = config.number("loop_bytes", 1 << 20, 64..=1 << 30)? as u64;
         Ok(Self {
-            schedule: schedule(config, model.preset())?,
+            scheduler: scheduler(config, model.preset())?,
             loops: config.number("loops", 0, 0..=THREADS_MAX)?,
             loop_bytes,
             guests: 0,
@@ -112,8 +112,8 @@ impl Sharing {
     ) -> (CoRunners, Loops) {
         let TaskSet { members, lines, loop_bytes, .. } = self.tasks(model);
         let tasks = members.into_iter().map(|(_, task)| task).collect();
-        let schedule = self.schedule.clone();
-        (CoRunners::Tasks { tasks, schedule, working_set_bytes }, Loops { lines, loop_bytes })
+        let scheduler = self.scheduler.clone();
+        (CoRunners::Tasks { tasks, scheduler, working_set_bytes }, Loops { lines, loop_bytes })
     }
 
     /// Runs tasks on a machine, which keeps its caches' contents.
@@ -122,7 +122,7 @@ impl Sharing {
         // Programs start together; the order in which their threads are queued is random.
         Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
         let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        let (driven, figures) = drive_by(processor, tasks, &self.schedule);
+        let (driven, figures) = drive_by(processor, tasks, &self.scheduler);
         Shared { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
     }
 
@@ -209,7 +209,7 @@ fn nanoseconds(
     Ok((config.real(key, default, 0.0..=1e6)? * 1e6 / scale).round() as u64)
 }
 
-fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule, EngineError> {
+fn scheduler(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Scheduler, EngineError> {
     let usual = Fair::linux_2_6_24(preset.cpus());
     let scale = config.real("time_scale", 1.0, 1.0..=1e6)?;
     let usual_ms = usual.latency_ns as f64 / 1e6;
@@ -238,7 +238,7 @@ fn schedule(config: &CellConfiguration<'_>, preset: &Preset) -> Result<Schedule,
         );
         return Err(EngineError::setting(key, reason));
     }
-    Ok(Schedule {
+    Ok(Scheduler {
         fair,
         discipline,
         switch,
@@ -326,13 +326,13 @@ impl Shared {
             let longest = self.of(kind).map(|task| task.waited_max).max();
             longest.map_or(f64::NAN, |longest| 1e3 * seconds(longest))
         };
-        let Figures { switches, sibling_switches, taken, chances, co_run, grouped, .. } =
+        let Figures { switches, group_switches, taken, chances, co_run, grouped, .. } =
             self.figures;
         let threads = self.driven.run.threads.iter();
         let stalled = threads.flat_map(|thread| thread.counts.stalled).sum();
         [
             ("switches", switches as f64),
-            ("sibling_switch_share", share(sibling_switches, switches)),
+            ("group_switch_share", share(group_switches, switches)),
             ("aggregations", taken as f64),
             ("aggregation_chances", chances as f64),
             ("aggregation_share", share(taken, chances)),

@@ -115,10 +115,10 @@ fn every_study_runs(folder: &str, part: usize, parts: usize) {
     let studies = testing::studies("modelled", folder, (part, parts));
     assert!(!studies.is_empty());
     for spec in studies {
-        let plan = RunPlan::new(&spec);
-        let mut engine = Modelled::open(&plan.engine_context()).unwrap();
+        let run_plan = RunPlan::new(&spec);
+        let mut engine = Modelled::open(&run_plan.engine_context()).unwrap();
         let mut run = CellsRun::default();
-        for cell in plan.cells {
+        for cell in run_plan.cells {
             let need = engine.check(&cell);
             let need = need.unwrap_or_else(|error| panic!("{}: {error}", spec.id));
             if need.impossible.is_some() {

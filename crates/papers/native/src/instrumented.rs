@@ -28,7 +28,7 @@ impl Native {
         match execution.threads() {
             1 => Ok(()),
             _ => Err(EngineError::refused(
-                "there is no second thread below valgrind, which runs one at a time: leave \
+                "there is no second thread under valgrind, which runs one at a time: leave \
                  `threads` out, and helpers",
             )),
         }

@@ -15,6 +15,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::speed_model::Speeds;
 use workahead_engines::configuration::CellConfiguration;
 use workahead_machine::clock::Moment;
 use workahead_machine::pages::Pages;
@@ -24,7 +25,6 @@ use workahead_walks::isa::Portable;
 use workahead_walks::memory::Direct;
 use workahead_walks::place::LINE_BYTES;
 use workahead_walks::record::{Clustered, Record};
-use workahead_walks::speed_model::Speeds;
 use workahead_walks::technique::Technique;
 use workahead_walks::walk::{Row, Rows, Sink, Walk};
 use workahead_walks::work_ahead::{self, Direction, Options, Wait};

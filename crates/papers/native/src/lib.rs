@@ -53,6 +53,7 @@ mod record_bytes;
 pub mod run;
 pub mod shape;
 pub mod size;
+mod speed_model;
 mod tree;
 mod worker_group;
 

@@ -211,7 +211,7 @@ impl<D: Data> PreparedOperator<D> {
 
     fn oracle_answer(&self, rows: usize) -> Answer {
         match self.last_answer.get() {
-            Some((asked, answer)) if asked == rows => answer,
+            Some((answered, answer)) if answered == rows => answer,
             _ => {
                 let answer = self.data.answer(rows);
                 self.last_answer.set(Some((rows, answer)));

@@ -12,11 +12,11 @@ use crate::engine::Native;
 fn run(text: &str) -> Result<Vec<(String, Sample)>, String> {
     let mut engine = Native::default();
     let spec = Spec::parse("test", text).map_err(|error| error.to_string())?;
-    let plan = RunPlan::new(&spec);
+    let run_plan = RunPlan::new(&spec);
     let stop = Stop::new();
     let mut samples = Vec::new();
-    for cell in &plan.cells {
-        let label = cell.label(&plan.axes);
+    for cell in &run_plan.cells {
+        let label = cell.label(&run_plan.axes);
         let mut sample = || {
             engine.check(cell)?;
             engine.prepare(cell, &stop)?;

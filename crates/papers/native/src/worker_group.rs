@@ -69,7 +69,7 @@ impl WorkerGroup {
     /// where no two CPUs are seen to share a core; [`limitation`](Self::limitation) says so.
     ///
     /// # Errors
-    /// If the machine lacks what any other placement is about.
+    /// If the machine lacks what any other placement needs.
     pub(crate) fn of(machine: &Machine, placement: Policy) -> Result<Self, EngineError> {
         let allowed = machine.allowed_cpus().clone();
         let has_siblings = Policy::SiblingsFirst.order(machine).is_ok();
@@ -82,7 +82,7 @@ impl WorkerGroup {
         Ok(Self { cpus, allowed, paired })
     }
 
-    /// What a run of a cell on this machine is not: of siblings, where it was to be.
+    /// The limitation of a cell on this machine: not of siblings, where the placement wants them.
     pub(crate) fn limitation(machine: &Machine, execution: &Execution) -> Option<String> {
         let is_of_siblings =
             execution.placement == Policy::SiblingsFirst && execution.threads() > 1;

@@ -37,8 +37,8 @@ fn cells_need_what_they_say() {
              workload = {{ {workload} }}\n[[cases]]\nname = \"sequential\"\n\
              technique = \"sequential\"\n"
         );
-        let plan = RunPlan::new(&Spec::parse("memory", &text).unwrap());
-        let (cell, stop) = (&plan.cells[0], Stop::new());
+        let run_plan = RunPlan::new(&Spec::parse("memory", &text).unwrap());
+        let (cell, stop) = (&run_plan.cells[0], Stop::new());
         let mut engine = Native::default();
         let needed = engine.check(cell).unwrap().memory_bytes as usize;
         let (_, growth) = weighed(|| {

@@ -75,23 +75,23 @@ fn every_cell_of_every_study_runs() {
             continue;
         }
         studies += 1;
-        let plan = RunPlan::new(&spec);
+        let run_plan = RunPlan::new(&spec);
         let context = EngineContext {
             data_dir: home.path().to_owned(),
             worker: Some(command()),
-            ..plan.engine_context()
+            ..run_plan.engine_context()
         };
         let mut engine = engines.open(&spec.engine, &context).unwrap();
         // Cells that differ in size only are then the same.
         let mut seen = HashSet::new();
-        for cell in plan.cells {
+        for cell in run_plan.cells {
             let need = engine.check(&cell);
             let need = need.unwrap_or_else(|error| panic!("{}: {error}", study.id));
             if need.impossible.is_some() {
                 continue;
             }
             let mut cell = little(cell);
-            if plan.instrumented.is_some() {
+            if run_plan.instrumented.is_some() {
                 // Checked above; the same work by another model.
                 cell.settings.remove(CACHES);
                 // So is the rest of a study that needs this large program: it takes ten seconds

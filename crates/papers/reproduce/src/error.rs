@@ -6,9 +6,9 @@ pub enum ReproduceError {
     /// No paper has this name.
     #[error("unknown paper `{given}`: {remedy}")]
     UnknownPaper {
-        /// What was given.
+        /// The name as written.
         given: String,
-        /// What to write instead.
+        /// The remedy.
         remedy: String,
     },
 }

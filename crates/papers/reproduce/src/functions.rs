@@ -16,18 +16,18 @@ pub use section::sections;
 pub struct PublishedFunction {
     /// Its name in PostgreSQL 8.1.
     pub name: String,
-    /// What it does.
+    /// Its purpose.
     pub role: String,
     /// The functions that do it in PostgreSQL 15 to 18.
     pub today: Vec<String>,
-    /// What a reader should know.
+    /// A note for readers.
     pub note: Option<String>,
     /// The workloads whose most time consuming functions it is among.
     pub seen_in: Vec<String>,
-    /// What the paper's text prints of it.
+    /// Its shares, as the paper's text prints them.
     #[serde(default)]
     pub shares: Vec<PublishedShare>,
-    /// How these change with Hyper-Threading, in percent of what they were without.
+    /// How these change with Hyper-Threading, in percent of those without.
     #[serde(default)]
     pub changes: Vec<PublishedShare>,
     /// The workloads in which the paper says that it takes less time with Hyper-Threading.
@@ -54,7 +54,7 @@ pub struct PublishedShare {
     pub source: String,
 }
 
-/// What the functions of a workload's figure take together.
+/// The sum of the functions of a workload's figure.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Together {
@@ -100,13 +100,13 @@ pub fn all() -> &'static [PublishedFunction] {
     &FILE.function
 }
 
-/// What the functions of a figure take together; the paper does not say it of uTPC-C.
+/// The sum of the functions of a figure; the paper does not give it for uTPC-C.
 #[must_use]
 pub fn together() -> &'static [Together] {
     &FILE.together
 }
 
-/// What each function of the paper takes in a profile of PostgreSQL today.
+/// The share of each function of the paper in a profile of PostgreSQL today.
 #[must_use]
 pub fn today(profile: &Profile) -> Vec<FunctionToday> {
     all().iter().map(|function| of_today(profile, function)).collect()

@@ -14,21 +14,19 @@ const TEMPLATE: &str = include_str!("../templates/page.html");
 /// The page, and the same for programs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Reproduction {
-    /// Name of the paper; its key is what programs have always read.
-    #[serde(rename = "seed")]
+    /// Name of the paper.
     pub paper: &'static str,
     /// Authors and year.
-    #[serde(rename = "paper")]
     pub authors: &'static str,
     /// The machine.
     pub machine: String,
     /// Evidence tier of everything that was run, in words.
     pub tier: String,
-    /// The scale asked for.
+    /// The requested scale.
     pub scale: Option<String>,
-    /// Whether what was measured is shown.
+    /// Whether measured results are shown.
     pub measured: bool,
-    /// Whether what was modelled is shown.
+    /// Whether modelled results are shown.
     pub modelled: bool,
     /// The answer in a sentence.
     pub sentence: String,
@@ -52,7 +50,7 @@ pub struct TableSection {
     pub modelled: bool,
     /// Both words for each of its rows in the ledger, as `E2.2: agrees, within 2×`.
     pub verdicts: Vec<String>,
-    /// Why cells are empty, and what ours are where they are not quite the paper's.
+    /// Why cells are empty, and which figure ours is where it is not quite the paper's.
     pub notes: Vec<String>,
 }
 
@@ -83,7 +81,7 @@ pub enum State {
     Failed,
 }
 
-/// What a reproduction is made of.
+/// The parts of a reproduction.
 #[derive(Debug)]
 pub struct Parts {
     /// The paper.
@@ -92,7 +90,7 @@ pub struct Parts {
     pub machine: String,
     /// Evidence tier of what is measured; none for a reproduction on modelled machines alone.
     pub tier: Option<String>,
-    /// The scale asked for.
+    /// The requested scale.
     pub scale: Option<String>,
     /// Every row of the paper.
     pub rows: Vec<Row>,

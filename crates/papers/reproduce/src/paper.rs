@@ -14,7 +14,7 @@ pub struct Paper {
     pub name: &'static str,
     /// Authors and year.
     pub authors: &'static str,
-    /// What its experiments' rows begin with.
+    /// The prefix of its experiments' rows.
     pub prefix: &'static str,
 }
 
@@ -46,7 +46,7 @@ impl Paper {
         entries().iter().filter(move |entry| entry.row.starts_with(prefix))
     }
 
-    /// What it prints, where its tables are kept.
+    /// Its printed figures, where its tables are kept.
     pub fn published(&self) -> Option<&'static published::Paper> {
         match self.name {
             "keeton" => Some(published::keeton()),

@@ -9,7 +9,7 @@
 //!
 //! A printed figure is an interval: 0.66 is anything that rounds to it. A recomputed one disagrees
 //! with what is printed only if no values within the rounding of its inputs give it. So a 2.90
-//! where the paper prints 2.89 is no contradiction, and a 14 where it prints 11 is one.
+//! where the paper prints 2.89 is not a contradiction, and a 14 where it prints 11 is one.
 
 mod claim;
 mod configuration;

@@ -49,7 +49,7 @@ pub struct Figure {
     pub value: f64,
     /// Whether something that it is made of scatters by more than a tenth of its mean (S2.5).
     pub noisy: bool,
-    /// What it is here, where that is not what its name says elsewhere.
+    /// Its meaning here, where its name means something else elsewhere.
     pub instead: Option<String>,
 }
 
@@ -73,9 +73,9 @@ pub struct PaperTable {
 pub struct Row {
     /// As printed.
     pub name: String,
-    /// What both figures are in.
+    /// The unit of both figures.
     pub unit: String,
-    /// What corresponds to it among ours.
+    /// Our metric for it.
     pub metric: Option<String>,
     /// One per column.
     pub cells: Vec<Cell>,
@@ -92,7 +92,7 @@ pub struct Cell {
     pub why: Option<String>,
     /// Whether ours is noisy.
     pub noisy: bool,
-    /// What ours is, where that is not what its name says elsewhere.
+    /// The meaning of ours, where its name means something else elsewhere.
     pub instead: Option<String>,
 }
 
@@ -100,8 +100,8 @@ pub struct Cell {
 const WHOLE: f64 = 100.0;
 
 impl PaperTable {
-    /// Why cells are empty, and what ours are where they are not quite the paper's: each once, with
-    /// the rows that it is about unless those are all.
+    /// Why cells are empty, and which figure ours is where it is not quite the paper's: each once,
+    /// with the rows that it is about unless those are all.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut said: Vec<(String, Vec<&str>)> = Vec::new();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A row's direction is that of its worst claim and its size that of the worst printed figure; its
-//! reason names the claims that fail. What is measured and what is modelled have their own words.
+//! reason names the claims that fail. Measured and modelled results have their own words.
 //!
 //! A row that the paper only draws gets a verdict on the direction alone (D12): its size was never
 //! printed, and reading it off a picture would be inventing it.
@@ -237,7 +237,7 @@ mod tests {
         StudyRun { study: "demo".to_owned(), outcome, ledger, modelled: false }
     }
 
-    /// What is modelled stands beside what is measured, and neither speaks for the other.
+    /// Modelled results stand beside measured ones, and neither speak for the other.
     #[test]
     fn models_have_a_word_of_their_own() {
         let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -66,7 +66,7 @@ impl Counters {
     }
 }
 
-/// Not taken, with doubt: what nothing is known of.
+/// Not taken, with doubt: a branch of which nothing is known.
 const UNKNOWN: u8 = 1;
 
 /// A branch's last outcomes, and a counter of two bits for each value of these.

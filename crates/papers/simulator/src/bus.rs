@@ -85,14 +85,14 @@ impl Bus {
 
     /// Reads a line requested at `now`; returns when it can be used.
     pub fn read(&mut self, now: Ticks, is_dirty: bool) -> Ticks {
-        let asked = self.requests.free_from(now);
-        let begun = self.take(asked, self.transfer);
+        let requested = self.requests.free_from(now);
+        let begun = self.take(requested, self.transfer);
         let latency = match is_dirty {
             true => self.dirty_latency,
             false => self.latency,
         };
         let ready = begun + latency;
-        self.requests.take(asked, ready);
+        self.requests.take(requested, ready);
         self.counts.reads += 1;
         self.counts.dirty += u64::from(is_dirty);
         self.counts.waited += ready - now;

@@ -325,7 +325,7 @@ impl Processor {
     #[inline(always)]
     fn begin(&mut self, at: usize, uops: u32) -> CpuContext<'_> {
         if self.parameters.window_shared {
-            // What begins now counts as begun.
+            // An operation that begins now counts as begun.
             self.cpus[at].count(uops);
             self.make_shared_room(at);
             let mut turn = self.turn(at);

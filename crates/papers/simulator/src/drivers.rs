@@ -19,7 +19,7 @@ use crate::bus::BusCounts;
 use crate::core::Processor;
 use crate::hierarchy::AccessCounts;
 use crate::run::{RunResult, Slices, Thread, run};
-use crate::schedule::{Figures, Schedule, Task, schedule};
+use crate::scheduler::{Figures, Scheduler, Task, run_tasks};
 use crate::ticks::Ticks;
 
 /// Threads with their placement.
@@ -58,14 +58,14 @@ pub fn drive(processor: &mut Processor, program: Program<'_>) -> ProgramResult {
 /// [`drive`] for tasks with modelled run queues.
 ///
 /// # Panics
-/// As [`schedule`].
+/// As [`run_tasks`].
 pub fn drive_by(
     processor: &mut Processor,
     tasks: Vec<Task<'_>>,
-    by: &Schedule,
+    by: &Scheduler,
 ) -> (ProgramResult, Figures) {
     let begun = together(processor);
-    let (result, figures) = schedule(processor, tasks, by);
+    let (result, figures) = run_tasks(processor, tasks, by);
     (done(processor, result, begun), figures)
 }
 

@@ -82,7 +82,7 @@ struct Unit<D> {
     cache: Cache<D>,
     latency: Ticks,
     inclusive: bool,
-    /// Whether what is modified here is so in the next cache, too: evicted, it is only dropped.
+    /// Whether a line modified here is so in the next cache, too: evicted, it is only dropped.
     write_through: bool,
     /// Whether its lines are numbered by micro-operations, not by addresses: no snoop and no
     /// recall finds them.

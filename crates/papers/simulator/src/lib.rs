@@ -32,7 +32,7 @@ mod prefetcher;
 pub mod preset;
 mod reservation_table;
 pub mod run;
-pub mod schedule;
+pub mod scheduler;
 pub mod ticks;
 mod tlb;
 pub mod walks;

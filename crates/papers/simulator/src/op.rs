@@ -65,12 +65,12 @@ pub enum Op {
         /// Its cycles.
         cycles: u32,
     },
-    /// Nothing for a while, without an instruction: what has not begun, or is no thread.
+    /// Nothing for a while, without an instruction: the thread has not begun, or there is none.
     Idle {
         /// Its cycles.
         cycles: u32,
     },
-    /// A system call. Only [run queues](crate::schedule) act on it.
+    /// A system call. Only [run queues](crate::scheduler) act on it.
     System(Call),
 }
 

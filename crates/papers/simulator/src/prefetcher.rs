@@ -35,7 +35,7 @@ impl Streams {
     }
 
     /// A line came from memory. The second of two neighbours makes a stream, which is followed
-    /// within its page: what comes after that is another frame of memory.
+    /// within its page: the next page is another frame of memory.
     pub(crate) fn missed(&mut self, address: u64, mut fetch: impl FnMut(u64)) {
         self.turn += 1;
         let line = address >> self.line_shift;

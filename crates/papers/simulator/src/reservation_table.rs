@@ -146,11 +146,11 @@ pub(crate) struct SlotReservations {
     oldest: usize,
 }
 
-/// Reservations remembered: all that the loads and stores in flight can have made. What is
-/// forgotten counts as free, so that with fewer a request would find room that others had.
+/// Reservations remembered: all that the loads and stores in flight can have made. A
+/// forgotten one counts as free, so that with fewer a request would find room that others had.
 const HELD: usize = 128;
 
-/// Until when one was had, and from when.
+/// The end of a reservation, and its begin.
 type Reservation = (Ticks, Ticks);
 
 impl SlotReservations {
@@ -307,11 +307,11 @@ mod tests {
         #[test]
         fn a_slot_is_free_below_the_limit(
             limit in 1_usize..5,
-            asked in proptest::collection::vec((0_u64..600, 0_u64..90), 1..300),
+            requests in proptest::collection::vec((0_u64..600, 0_u64..90), 1..300),
         ) {
             let mut places = SlotReservations::new(limit, 50);
             let mut had = Vec::new();
-            for (now, length) in asked {
+            for (now, length) in requests {
                 let free = places.free_from(now);
                 prop_assert_eq!(free, free_from(&had, limit, now));
                 places.take(free, free + length);
@@ -323,11 +323,11 @@ mod tests {
         /// ticks.
         #[test]
         fn stretches_never_overlap(
-            asked in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60),
+            requests in proptest::collection::vec((0_u64..300, 1_u64..9), 1..60),
         ) {
             let mut bus = ReservationTable::default();
             let mut ticks = vec![false; 1000];
-            for (now, length) in asked {
+            for (now, length) in requests {
                 let fits = |begun: &u64| !(*begun..begun + length).any(|at| ticks[at as usize]);
                 let expected = (now..).find(fits).unwrap();
                 let begun = bus.take(now, length);

@@ -32,7 +32,7 @@ use crate::hierarchy::AccessCounts;
 use crate::op::{Op, Script};
 use crate::preset::{Preset, PresetError};
 use crate::run::{RunResult, Slices, Thread, run};
-use crate::schedule::{Figures, Group, Schedule, Task, WEIGHT, schedule};
+use crate::scheduler::{Figures, Group, Scheduler, Task, WEIGHT, run_tasks};
 use crate::ticks::Ticks;
 
 pub use direct::DirectHelperOptions;
@@ -97,7 +97,7 @@ pub enum CoRunners {
         /// The other tasks; they end with the walks.
         tasks: Vec<Task<'static>>,
         /// How all of them share the CPUs.
-        schedule: Schedule,
+        scheduler: Scheduler,
         /// Working set of the walks, for disciplines that use it.
         working_set_bytes: u64,
     },
@@ -185,7 +185,7 @@ pub enum WalkThread {
 /// If the machine is impossible, or a thread is placed on a CPU it doesn't have.
 ///
 /// # Panics
-/// As [`schedule`], with other tasks.
+/// As [`run_tasks`], with other tasks.
 pub fn run_walks(
     preset: &Preset,
     mains: &[Main],
@@ -217,7 +217,7 @@ pub fn run_walks(
 /// If the machine is impossible, or a thread is placed on a CPU it doesn't have.
 ///
 /// # Panics
-/// As [`schedule`], with other tasks.
+/// As [`run_tasks`], with other tasks.
 pub fn run_recorded(
     preset: &Preset,
     mains: Vec<RecordedMain>,
@@ -246,7 +246,7 @@ pub fn run_recorded(
     placement.extend(helper_placement);
     let (run, figures) = match co_runners {
         CoRunners::None => (run(&mut processor, threads, &placement, Slices::default()), None),
-        CoRunners::Tasks { tasks, schedule: by, working_set_bytes } => {
+        CoRunners::Tasks { tasks, scheduler: by, working_set_bytes } => {
             let group = Group::new(WALKS);
             let walks = threads.into_iter().zip(placement).map(|(thread, cpu)| Task {
                 thread,
@@ -255,7 +255,7 @@ pub fn run_recorded(
                 group,
                 working_set_bytes,
             });
-            let (run, figures) = schedule(&mut processor, walks.chain(tasks).collect(), &by);
+            let (run, figures) = run_tasks(&mut processor, walks.chain(tasks).collect(), &by);
             (run, Some(figures))
         }
     };

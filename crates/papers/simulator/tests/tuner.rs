@@ -11,8 +11,8 @@ use workahead_simulator::drivers::sysbench::{Memory, Scope, background};
 use workahead_simulator::op::{Call, Script};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::run::Thread;
-use workahead_simulator::schedule::{
-    Discipline, Fair, Group, Role, RoleAssignment, Schedule, Task, Tunables as Set, WEIGHT,
+use workahead_simulator::scheduler::{
+    Discipline, Fair, Group, Role, RoleAssignment, Scheduler, Task, Tunables as Set, WEIGHT,
 };
 use workahead_simulator::ticks::cycles;
 
@@ -54,7 +54,7 @@ fn tasks() -> Vec<Task<'static>> {
     tasks
 }
 
-fn schedule(bonus_ns: u64, limit: u32) -> Schedule {
+fn scheduler(bonus_ns: u64, limit: u32) -> Scheduler {
     let usual = Fair::linux_2_6_24(4);
     let fair = Fair {
         latency_ns: usual.latency_ns / SCALE,
@@ -67,7 +67,7 @@ fn schedule(bonus_ns: u64, limit: u32) -> Schedule {
     };
     let tunables = Set { bonus_ns, limit, ..Set::default() };
     let discipline = Discipline::Aggregating { tunables, roles: (0..4).map(assignment).collect() };
-    Schedule { fair, discipline, switch: 3000.0, delay_max_ns: None }
+    Scheduler { fair, discipline, switch: 3000.0, delay_max_ns: None }
 }
 
 /// Outcomes by bonus and limit.
@@ -83,7 +83,7 @@ impl Load {
             let mut processor = Processor::new(&preset).unwrap();
             let tasks = tasks();
             let loops = tasks.len() - 4;
-            let (driven, figures) = drive_by(&mut processor, tasks, &schedule(bonus_ns, limit));
+            let (driven, figures) = drive_by(&mut processor, tasks, &scheduler(bonus_ns, limit));
             let ns = |ticks| cycles(ticks) / preset.ghz;
             let waited = figures.tasks[loops..].iter().map(|task| task.waited_max).max();
             Outcome {

@@ -32,7 +32,7 @@
 //! | a published group is gone | a group is a number that is compared and never followed; the scheduler never reuses a number |
 //! | the slave finds neither G nor H | F, and the count of E's group is reset |
 //! | a thread waits too long | no candidate is preferred, in every role ([`Scan::overdue`]); not in the paper |
-//! | a thread is passed over for longer than its slack | who would do so is no candidate ([`Scan::see_within`]); not in the paper |
+//! | a thread is passed over for longer than its slack | a thread that would do so is not a candidate ([`Scan::see_within`]); not in the paper |
 //!
 //! The paper's slips (IP3 and IP5 name thread E where A must be meant, IP6.2 counts up the bonus,
 //! IP6.3 cites Eq. 4 without G) are corrected; [`Reading::Literal`] keeps them as printed.

@@ -84,8 +84,8 @@ impl Scan {
         seen(ffi::see(&mut self.view, &raw(thread, wait), tunables.reach_ns()))
     }
 
-    /// Shows the thread that ran last, where it could go on: no sibling of its own. Shown last, it
-    /// loses to the head of the queue at equal vruntime, as when CFS queues it again.
+    /// Shows the thread that ran last, where it could go on: it doesn't count as a member. Shown
+    /// last, it loses to the head of the queue at equal vruntime, as when CFS queues it again.
     pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
         self.see_current_within(thread, Wait::default(), tunables)
     }

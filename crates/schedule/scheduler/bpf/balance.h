@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has too much to do: idle CPUs take from any queue, busy ones now and then from one whose
- * threads weigh more, and from one that nobody serves, since a higher scheduling class has the CPU
- * or it is going away. */
+/* Load balance: idle CPUs take from any queue, busy ones now and then from one whose threads weigh
+ * more, and from one that nobody serves, since a higher scheduling class has the CPU or it is going
+ * away. */
 #ifndef WORKAHEAD_BALANCE_H
 #define WORKAHEAD_BALANCE_H
 
@@ -79,8 +79,8 @@ static __always_inline bool pull(s32 me, struct cpu *cpu, s32 from, u64 most, st
 	return moved;
 }
 
-/* Gives a CPU the first thread of its queue that has waited long and that it is not asked for. The
- * kernel asks nobody for a CPU that is going away, which may wait for a thread that can run nowhere
+/* Gives a CPU the first thread of its queue that has waited long without a call of `dispatch`. The
+ * kernel makes none for a CPU that is going away, which may wait for a thread that can run nowhere
  * else: one that was preempted as it read under RCU, say. */
 static __always_inline void relieve(s32 from, struct stats *stats, struct settings *set, u64 now)
 {
@@ -130,7 +130,7 @@ static __always_inline void balance(s32 me, struct cpu *cpu, struct stats *stats
 	}
 	if (from == NOWHERE)
 		return;
-	/* Who weighs less than the difference makes it smaller. */
+	/* A thread that weighs less than the difference makes it smaller. */
 	if (pull(me, cpu, from, most - cpu->load, set))
 		stats->balanced++;
 	else if (most >= UNSERVED)

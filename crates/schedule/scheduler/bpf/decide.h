@@ -43,7 +43,7 @@ static __always_inline bool overdue(struct cpu *cpu, struct settings *set, struc
 	return true;
 }
 
-/* What the policy is to know of a thread. */
+/* A thread as the policy needs it. */
 static __always_inline void describe(struct cpu *cpu, struct settings *set, struct task_struct *p,
 				     struct task *task)
 {
@@ -113,7 +113,7 @@ static __always_inline bool park(struct bpf_iter_scx_dsq *it, struct task_struct
 	return move_at(it, p, PARKED, until);
 }
 
-/* Shows the CPU's queue. The iterator stays open: what is chosen is moved by it. When somebody may
+/* Shows the CPU's queue. The iterator stays open: it moves the chosen thread. When somebody may
  * have waited too long, all of the queue is looked at, and again as long as somebody has: fair
  * queueing alone lets a thread wait until all others have caught up with it. */
 static __always_inline void see_queue(struct bpf_iter_scx_dsq *it, struct cpu *cpu,
@@ -154,7 +154,7 @@ static __always_inline void note_choice(struct stats *stats, struct cpu *cpu, u3
 
 	stats->decisions++;
 	stats->picked_head += pick & ITAS_HEAD;
-	stats->picked_sibling += pick >> 1 & 1;
+	stats->picked_member += pick >> 1 & 1;
 	stats->picked_companion += pick >> 2 & 1;
 	stats->chances += chance;
 	stats->taken += !(pick & ITAS_HEAD);
@@ -176,7 +176,7 @@ static __always_inline bool carry_out(struct bpf_iter_scx_dsq *it, s32 pid, u64 
 	return moved;
 }
 
-/* What a decision starts from. */
+/* The state before a decision. */
 static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *set)
 {
 	struct role *role = role_of(me);
@@ -195,14 +195,14 @@ static __always_inline void prepare(s32 me, struct cpu *cpu, struct settings *se
 		cpu->view.shared = *(volatile u64 *)&from->group;
 		cpu->by.companion_bonus = *(volatile u64 *)&from->bonus;
 	}
-	/* Who runs ahead of its share waits for the others to catch up. */
+	/* A thread ahead of its share waits for the others to catch up. */
 	if (set->max_delay_ns && cpu->by.bonus > set->max_delay_ns)
 		cpu->by.bonus = set->max_delay_ns;
 	if (set->max_delay_ns && cpu->by.companion_bonus > set->max_delay_ns)
 		cpu->by.companion_bonus = set->max_delay_ns;
 }
 
-/* What follows from a decision: the count, and what a master publishes. */
+/* Effects of a decision: the count, and a master's published group. */
 static __always_inline void conclude(struct cpu *cpu)
 {
 	struct published *to = &published[cpu->publishes & (GROUPS_MAX - 1)];
@@ -229,7 +229,7 @@ static __always_inline bool decide(s32 me, struct cpu *cpu, struct stats *stats,
 	prepare(me, cpu, set);
 	bpf_iter_scx_dsq_new(&it, me, 0);
 	see_queue(&it, cpu, stats, set, now);
-	/* Who is overdue has no rival. */
+	/* An overdue thread has no rival. */
 	if (prev && !(cpu->view.have & ITAS_OVERDUE))
 		policy_see_current(cpu, set, prev);
 

@@ -54,7 +54,7 @@ void bpf_task_release(struct task_struct *p) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 u32 bpf_cpumask_any_distribute(const struct cpumask *cpumask) __ksym;
 
-/* What the kernel has of both names. */
+/* The one of both names that the kernel has. */
 #define EITHER(now, before, ...) \
 	(bpf_ksym_exists(now) ? now(__VA_ARGS__) : before(__VA_ARGS__))
 

@@ -149,7 +149,7 @@ void OPERATION(workahead_running, struct task_struct *p)
 	task->began_at = now;
 	group = group_of(p, set);
 	if (!group)
-		return; /* a kernel thread in between is no change of group */
+		return; /* a kernel thread in between does not change the group */
 	cgroup = cgroup_of(p);
 	bonus = bpf_map_lookup_elem(&wa_bonuses, &group);
 	if (!bonus)

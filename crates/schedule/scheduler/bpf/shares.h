@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What control groups are due: cpu.weight down the tree, and cpu.max.
+ * Shares of control groups: cpu.weight down the tree, and cpu.max.
  *
  *   weight of a thread = its own × of each group above it: cpu.weight / what is busy in the group
  *
@@ -9,8 +9,8 @@
  *         └─ b                         100
  *
  * Weights and quotas are read where the kernel's own scheduler keeps them, which has them on every
- * kernel; what is busy and what was used is kept here. A thread whose group has used up its quota
- * is parked until the period is over that pays for it.
+ * kernel; the busy weight and the used time are kept here. A thread whose group has used up its
+ * quota is parked until the period is over that pays for it.
  */
 #ifndef WORKAHEAD_SHARES_H
 #define WORKAHEAD_SHARES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is remembered: of each task its vruntime, of each CPU the group it ran last.
+ * State: of each task its vruntime, of each CPU the group it ran last.
  *
  * A queue's vruntimes mean something against the least of that queue only, as in CFS: a task keeps
  * the CPU they belong to (`home`) and is moved along when it changes queues. So is the time for which

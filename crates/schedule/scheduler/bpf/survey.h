@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is counted beyond the decisions: latencies, switches, and which groups ran at the same time. */
+/* Counts beyond the decisions: latencies, switches, and which groups ran at the same time. */
 #ifndef WORKAHEAD_SURVEY_H
 #define WORKAHEAD_SURVEY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* What the loader and the scheduler tell each other: the entries of the maps. As in src/wire.rs. */
+/* Messages between loader and scheduler: the entries of the maps. As in src/wire.rs. */
 #ifndef WORKAHEAD_WIRE_H
 #define WORKAHEAD_WIRE_H
 
@@ -29,7 +29,7 @@ struct settings {
 	u32 tags;     /* whether there are any */
 };
 
-/* What to do wrong, for tests of what follows. */
+/* Injected faults, for tests. */
 enum wire_fault { WIRE_RIGHT = 0, WIRE_ERROR = 1, WIRE_STALL = 2 };
 
 /* Map `wa_roles`, by CPU; may change at any time. */
@@ -47,7 +47,7 @@ struct stats {
 	u64 decisions;
 	u64 chances; /* decisions with a member or companion in the queue */
 	u64 taken;   /* chances on which one of them was chosen */
-	u64 picked_head, picked_sibling, picked_companion;
+	u64 picked_head, picked_member, picked_companion;
 	u64 kept;	/* decisions after which the same thread went on */
 	u64 at_limit;	/* chances refused by the limit alone or with others */
 	u64 overdue;	/* threads that went first because they had waited too long */

@@ -1,6 +1,6 @@
-//! What can go wrong, and what to do about it.
+//! Errors and their remedies.
 
-/// The scheduler can't be attached, asked or told.
+/// The scheduler can't be attached, queried or set.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,7 +13,7 @@ pub enum Error {
     /// There is one already.
     #[error("another sched_ext scheduler runs ({name}): stop it first")]
     Taken {
-        /// What it calls itself.
+        /// Its name.
         name: String,
     },
     /// It isn't allowed.
@@ -27,7 +27,7 @@ pub enum Error {
     TakenOver {
         /// The kernel's reason.
         reason: String,
-        /// What more it said.
+        /// Its message.
         message: String,
     },
     /// The kernel refuses.
@@ -74,10 +74,10 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
-    /// The user asked to stop.
-    #[error("interrupted: bonus and limit are what they were before")]
+    /// The user requested a stop.
+    #[error("interrupted: bonus and limit are as they were before")]
     Interrupted,
-    /// A setting that can't be.
+    /// A setting out of range.
     #[error("{0}")]
     Setting(String),
 }

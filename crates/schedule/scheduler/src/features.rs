@@ -51,7 +51,7 @@ const PARTS: [Part; 15] = [
 
 const CGROUPS: &str = "cpu.weight of control groups isn't kept (CONFIG_FAIR_GROUP_SCHED)";
 
-/// What is lost on this kernel, a line each.
+/// The losses on this kernel, a line each.
 ///
 /// # Errors
 ///

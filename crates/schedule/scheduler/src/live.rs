@@ -170,7 +170,7 @@ impl Scheduler {
         &self.observer.remote
     }
 
-    /// What is lost on this kernel, a line each.
+    /// The losses on this kernel, a line each.
     pub(crate) fn losses(&self) -> &[&'static str] {
         &self.observer.losses
     }
@@ -386,7 +386,7 @@ impl Remote {
     /// # Errors
     ///
     /// The kernel's words.
-    pub fn is_asked_to_stop(&self) -> Result<bool, Error> {
+    pub fn is_stop_requested(&self) -> Result<bool, Error> {
         Ok(self.read()?.stop != 0)
     }
 

@@ -1,4 +1,4 @@
-//! What the scheduler counts, for Prometheus: its text format over HTTP.
+//! The counts of the scheduler, for Prometheus: its text format over HTTP.
 //!
 //! ```text
 //!   Event ─► Metrics::note ─► the last counts ◄─ GET /metrics ─ one request at a time, 4 KiB, 1 s
@@ -26,7 +26,7 @@ struct Latest {
     stats: Stats,
 }
 
-/// Who asks has this long to say so, and to take the answer.
+/// A client has this long to send its request, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest request.
 const REQUEST_MAX: u64 = 4096;

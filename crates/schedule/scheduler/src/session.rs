@@ -12,12 +12,12 @@ use crate::roles::Roles;
 use crate::settings::Settings;
 use crate::stats::Stats;
 
-/// What happens in a session.
+/// An event of a session.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The tasks are scheduled by it from now on; what is lost on this kernel, a line each.
     Attached(&'a [&'static str]),
-    /// What was counted in the last second, and since it was attached.
+    /// Counts of the last second, and since it was attached.
     Counted(&'a Stats, &'a Stats),
     /// The tasks are the kernel's again.
     Detached(&'a Ended),
@@ -67,7 +67,7 @@ fn watch<E: From<Error>>(
 ) -> Result<(), E> {
     let mut before = Stats::default();
     for look in 1_u32.. {
-        if leave.load(Ordering::Relaxed) || scheduler.remote().is_asked_to_stop()? {
+        if leave.load(Ordering::Relaxed) || scheduler.remote().is_stop_requested()? {
             break;
         }
         match scheduler.remote().ended()? {

@@ -1,4 +1,4 @@
-//! What an operator may turn, before and while the scheduler runs.
+//! Settings for operators, before and while the scheduler runs.
 
 use workahead_policy::{BONUS_MAX, bonus_of_slice};
 
@@ -144,7 +144,7 @@ impl Settings {
     }
 
     #[cfg_attr(not(any(test, feature = "bpf")), expect(dead_code, reason = "nobody to tell"))]
-    /// What runs; a bonus is in nanoseconds then.
+    /// The running settings; a bonus is in nanoseconds then.
     pub(crate) fn from_raw(raw: &RawSettings) -> Self {
         Self {
             bonus: Bonus::Ns(raw.bonus_ns),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_watchdog_would_punish_is_refused() {
+    fn settings_that_the_watchdog_would_punish_are_refused() {
         let says = |settings: Settings| settings.check().unwrap_err().to_string();
         let long = Settings { slice_ns: 1_000_000_000, ..Settings::default() };
         assert!(says(long).starts_with("slice 1000000000 is out of range"));

@@ -16,7 +16,7 @@ pub struct Stats {
     /// Heads chosen.
     pub picked_head: u64,
     /// Group members chosen: time aggregation.
-    pub picked_sibling: u64,
+    pub picked_member: u64,
     /// Companions chosen: inter-core aggregation.
     pub picked_companion: u64,
     /// Decisions to continue the same thread.
@@ -81,7 +81,7 @@ macro_rules! each_count {
 macro_rules! counts {
     ($with:ident) => {
         each_count!(
-            $with: decisions, chances, taken, picked_head, picked_sibling, picked_companion, kept,
+            $with: decisions, chances, taken, picked_head, picked_member, picked_companion, kept,
             at_limit, overdue, lost, direct, stolen, balanced, preempted, parked, scanned,
             decide_ns,
             switches, user_switches, same_switches, pair_ns, same_pair_ns, set_pair_ns,
@@ -98,7 +98,7 @@ impl Stats {
             chances: 0,
             taken: 0,
             picked_head: 0,
-            picked_sibling: 0,
+            picked_member: 0,
             picked_companion: 0,
             kept: 0,
             at_limit: 0,

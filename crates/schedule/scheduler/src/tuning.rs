@@ -12,7 +12,7 @@ use crate::settings::{Bonus, Settings};
 /// Of the wake-ups in a window, all but one in a hundred are to run within the delay allowed.
 const DELAY_QUANTILE: f64 = 0.99;
 
-/// What is to be large.
+/// The objective.
 pub enum Objective<'a, E> {
     /// The share of switches within aggregation groups, which the scheduler counts itself.
     GroupSwitches,
@@ -34,8 +34,8 @@ impl<E> Objective<'_, E> {
 ///
 /// # Errors
 ///
-/// Those of the scheduler and of the objective, and [`Error::Interrupted`] when `stop` is set; what
-/// was set before is set again then.
+/// Those of the scheduler and of the objective, and [`Error::Interrupted`] when `stop` is set; the
+/// earlier settings are restored then.
 pub fn tune<E: From<Error>>(
     remote: &Remote,
     tuner: &mut Tuner,

@@ -42,7 +42,7 @@ pub(crate) struct RawStats {
     pub(crate) chances: u64,
     pub(crate) taken: u64,
     pub(crate) picked_head: u64,
-    pub(crate) picked_sibling: u64,
+    pub(crate) picked_member: u64,
     pub(crate) picked_companion: u64,
     pub(crate) kept: u64,
     pub(crate) at_limit: u64,

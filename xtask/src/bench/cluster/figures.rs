@@ -1,4 +1,4 @@
-//! What queries took in each way, as tables of a record.
+//! Times of queries in each way, as tables of a record.
 
 use std::collections::BTreeMap;
 

@@ -80,7 +80,7 @@ impl Way {
     }
 }
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     pub(super) wall_s: f64,
@@ -104,7 +104,7 @@ impl Cost {
     }
 }
 
-/// What all ways share.
+/// The parts that all ways share.
 pub(super) struct Runner<'a> {
     program: &'a Path,
     data: &'a Path,
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What a query took, and its rows in an order of their own.
+    /// The cost of a query, and its rows in an order of their own.
     pub(super) fn run(&self, way: Way, query: usize) -> Result<(Cost, Vec<String>)> {
         let context = || format!("q{query}, {}", self.name(way));
         let cluster = self.cluster(way);

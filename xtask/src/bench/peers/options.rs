@@ -69,8 +69,8 @@ impl Options {
 
     /// The cases, with the requested sizes and keys.
     pub(crate) fn cases(&self) -> Vec<Case> {
-        let asked = |case: &Case| self.only.as_ref().is_none_or(|only| case.name.contains(only));
-        let cases = cases::all().into_iter().filter(asked);
+        let fits = |case: &Case| self.only.as_ref().is_none_or(|only| case.name.contains(only));
+        let cases = cases::all().into_iter().filter(fits);
         let cases = cases.map(|case| if self.dense { case.dense() } else { case });
         cases.map(|case| if self.small { case.divided(SMALLER) } else { case }).collect()
     }
@@ -86,7 +86,7 @@ impl Options {
         all && self.threads == THREADS && self.rounds >= ROUNDS_LEAST
     }
 
-    /// What the record is called; one of some cases has a name of its own beside that of all.
+    /// The name of the record; one of some cases has a name of its own beside that of all.
     pub(crate) fn record(&self) -> String {
         let keys = if self.dense { "peers-dense" } else { "peers" };
         let only = self.only.iter().flat_map(|only| only.split(|c: char| !c.is_alphanumeric()));

@@ -93,7 +93,7 @@ fn an_experiment_has_a_study_and_a_verdict() {
     let unsaid = good.replace("disagrees, within 2×", "cannot be said here, no figure");
     let nothing = kept("cannot be said here, no figure");
     let run = (MEASURED, nothing.as_str());
-    assert_eq!(found(&with("E4.6", &unsaid), &[study, run]).len(), 1, "a study is no answer");
+    assert_eq!(found(&with("E4.6", &unsaid), &[study, run]).len(), 1, "a study is not an answer");
     let with_reason = unsaid + "\nreason = \"no siblings\"";
     assert!(found(&with("E4.6", &with_reason), &[study, run]).is_empty());
     let unstudied = good.replace("[\"zhou/hash_join\"]", "[]");

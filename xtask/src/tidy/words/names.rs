@@ -104,8 +104,12 @@ const WORKLOADS: [(&str, &str); 4] = [
     ("rounds", "cycle"),
     ("draws", "random"),
 ];
-const SIMULATOR: [(&str, &str); 3] =
-    [("calendar", "reservation table"), ("noted", "line history"), ("recent", "LRU set")];
+const SIMULATOR: [(&str, &str); 4] = [
+    ("calendar", "reservation table"),
+    ("noted", "line history"),
+    ("recent", "LRU set"),
+    ("schedule", "scheduler"),
+];
 const MACHINE: [(&str, &str); 4] = [
     ("root", "sysroot"),
     ("knees", "cache-size detection"),

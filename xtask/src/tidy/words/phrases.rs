@@ -3,7 +3,7 @@
 use crate::tidy::{File, Finding};
 
 /// A phrase in lower case, and what to write instead. Words match whole; a line's end is a space.
-const PHRASES: [(&str, &str); 29] = [
+const PHRASES: [(&str, &str); 31] = [
     ("so many", "name the number or the thing: `n rows`, `for a table of this size`"),
     ("of so few", "name the number or the thing: `of few rows`"),
     ("whoever", "name the role: the user, the caller, the function, the process"),
@@ -23,8 +23,10 @@ const PHRASES: [(&str, &str); 29] = [
     ("is no other", "`is the same as`"),
     ("in no way", "`not`"),
     ("is no more", "`is gone`, `has ended`; `no longer`"),
-    ("is no number", "`is not a number`"),
-    ("is no setting", "`is not a setting`"),
+    ("is no", "`is not a …`, `there is no …`"),
+    ("are no", "`are not …`, `there are no …`"),
+    ("was no", "`was not a …`, `there was no …`"),
+    ("were no", "`were not …`, `there were no …`"),
     ("may i believe", "`is the difference significant`"),
     ("goes on as if", "`continues as if`"),
     ("lets them in again", "`re-enables them`"),
@@ -35,8 +37,14 @@ const PHRASES: [(&str, &str); 29] = [
     ("what is there is taken", "`finished results are reused`"),
 ];
 
+/// After `is no`: a comparison, and not a noun.
+const COMPARED: &str = "better cheaper deeper different earlier farther faster fewer further \
+                        greater harder higher larger later less longer lower more other shorter \
+                        slower smaller wider worse";
+
 /// Kinds of files that people read.
-const ENDINGS: [&str; 9] = [".md", ".rs", ".toml", ".py", ".pyi", ".h", ".c", ".sh", ".html"];
+const ENDINGS: [&str; 10] =
+    [".md", ".rs", ".toml", ".py", ".pyi", ".h", ".c", ".sh", ".html", ".service"];
 
 /// Figures as they were recorded, and this table itself.
 const NEVER: [&str; 2] = ["bench/record/", "xtask/src/tidy/words"];
@@ -85,11 +93,20 @@ impl Prose {
         self.text.match_indices(phrase).filter_map(move |(at, _)| {
             let end = at + phrase.len();
             let whole = (at == 0 || !part(bytes[at - 1])) && !part(bytes[end]);
-            // What is told apart is distinguished.
-            let apart = phrase.ends_with("told") && self.text[end..].starts_with(" apart");
-            (whole && !apart).then(|| self.starts.partition_point(|start| *start <= at))
+            let plain = is_plain(phrase, &self.text[..at], &self.text[end..]);
+            (whole && !plain).then(|| self.starts.partition_point(|start| *start <= at))
         })
     }
+}
+
+/// Whether the words around a phrase make it plain English.
+fn is_plain(phrase: &str, before: &str, after: &str) -> bool {
+    if phrase.ends_with(" told") {
+        return after.starts_with(" apart");
+    }
+    let next = after.trim_start().split(|character: char| !character.is_alphabetic()).next();
+    let compared = next.is_some_and(|word| COMPARED.split(' ').any(|one| one == word));
+    phrase.ends_with(" no") && (compared || before.ends_with("there "))
 }
 
 #[cfg(test)]
@@ -123,6 +140,19 @@ mod tests {
             assert!(!lines("a.md", &format!("It {phrase}, now.")).is_empty(), "{phrase}");
             assert!(lines("a.md", &format!("It x{phrase}x now.")).is_empty(), "{phrase}");
         }
+    }
+
+    #[test]
+    fn a_noun_is_not_negated_by_no() {
+        assert_eq!(
+            lines("a.rs", "// A folder is no file,\n// and these are\n// no files."),
+            [1, 2]
+        );
+        assert_eq!(lines("a.rs", "format!(\"`{word}` is no number\")"), [1]);
+        assert_eq!(lines("a.service", "# It is no\n# daemon."), [1]);
+        let plain = "There is no file. It is no\nlonger there, and is no larger than before.\n";
+        assert!(lines("a.md", plain).is_empty());
+        assert_eq!(lines("a.md", "Where is no file, it is no larger file.").len(), 1);
     }
 
     #[test]

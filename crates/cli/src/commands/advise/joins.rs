@@ -177,11 +177,11 @@ pub(super) fn show(results: &Results, dir: &Path, json: bool) -> anyhow::Result<
     let limits = results.record.limits.clone();
     let limits = limits.and_then(Limits::read);
     let Some(answer) = JoinsAnswer::of(results, &limits.ok_or_else(no_limits)?) else {
-        bail!("{} is no result of `workahead advise joins`", dir.display());
+        bail!("{} is not a result of `workahead advise joins`", dir.display());
     };
     let answer = answer?;
     if answer.statements == 0 {
-        let failure = results.plan.cells.iter().find_map(|cell| results.failure(cell.index));
+        let failure = results.run_plan.cells.iter().find_map(|cell| results.failure(cell.index));
         bail!("no statement has a plan: {}", failure.unwrap_or("the engine printed none"));
     }
     let first = answer.joins.iter().filter(|join| join.saved_ms > 0.0).take(SHOWN_ON_PAGE);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_holds_is_removed() {
+    fn folders_held_by_nobody_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let held = Folder::make("workers-", directory.path()).unwrap();
         assert_eq!(fs::metadata(held.path()).unwrap().mode() & 0o777, 0o700);

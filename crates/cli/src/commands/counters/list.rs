@@ -89,7 +89,7 @@ fn nothing_here() -> Option<String> {
 fn listed(metric: &'static Metric, table: &Table) -> Listed {
     let (formula, why) = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => (Some(formula.to_string()), None),
-        Some(Definition::Absent { why, .. }) => (None, Some(why.clone())),
+        Some(Definition::Unavailable { why, .. }) => (None, Some(why.clone())),
         None => (None, Some("the table does not have it".to_owned())),
     };
     let instead = table.instead(&metric.name).map(str::to_owned);

@@ -55,7 +55,7 @@ impl Out {
     }
 }
 
-/// Whether a file can be written at its end: what was counted can't be counted again.
+/// Whether a file can be written at its end: counts can't be taken again.
 pub(crate) fn writable(path: &Path) -> anyhow::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

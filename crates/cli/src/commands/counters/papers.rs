@@ -90,13 +90,13 @@ fn facts(rows: &[String]) -> anyhow::Result<Facts> {
             all.join(", ")
         )));
     }
-    let asked = |row: &str| rows.is_empty() || rows.iter().any(|asked| asked == row);
+    let is_requested = |row: &str| rows.is_empty() || rows.iter().any(|requested| requested == row);
     let of_paper = |(paper, derived): (String, Vec<Derived>)| OfPaper {
         paper,
-        figures: derived.into_iter().filter(|of| asked(of.row)).map(figure).collect(),
+        figures: derived.into_iter().filter(|of| is_requested(of.row)).map(figure).collect(),
     };
     let papers = papers.into_iter().map(of_paper).filter(|of| !of.figures.is_empty()).collect();
-    let contradictions = contradictions.into_iter().filter(|of| asked(of.row)).collect();
+    let contradictions = contradictions.into_iter().filter(|of| is_requested(of.row)).collect();
     Ok(Facts { papers, contradictions })
 }
 

@@ -43,7 +43,7 @@ normalised by the instructions of its own slot.
 A command keeps standard output for itself: its figures go to standard error, or where -o says. Its
 exit status is passed on, 128 and the signal's number where one ended it. When the time given is
 over, or with Ctrl-C, a command that still runs is ended with all that it started (SIGTERM, two
-seconds later SIGKILL), and what was counted until then is shown.";
+seconds later SIGKILL), and the counts until then are shown.";
 
 /// The default group of metrics.
 const USUAL: &str = "cpi";

@@ -110,7 +110,7 @@ impl Subject {
             child.resume()?;
         }
         let begun = Instant::now();
-        let mut asked: Option<Instant> = None;
+        let mut requested: Option<Instant> = None;
         loop {
             let given = match self {
                 Subject::Command(child) => {
@@ -123,7 +123,7 @@ impl Subject {
                 Subject::Process(_) | Subject::Group(_) | Subject::Machine => Duration::ZERO,
             };
             if stop.load(Ordering::Relaxed)
-                && asked.get_or_insert_with(Instant::now).elapsed() >= given
+                && requested.get_or_insert_with(Instant::now).elapsed() >= given
             {
                 return Ok(End::Interrupted);
             }

@@ -79,7 +79,7 @@ pub(crate) struct Execution<'a> {
     pub(crate) out_format: Option<Format>,
     pub(crate) join_type: JoinType,
     pub(crate) filter: Option<String>,
-    pub(crate) design: TableLayout,
+    pub(crate) layout: TableLayout,
     pub(crate) sides: Sides,
     pub(crate) start: Instant,
     pub(crate) limits: &'a MachineLimits,

@@ -19,8 +19,8 @@ pub(crate) struct Explanation {
     probe_rows: Option<u64>,
     keys: &'static str,
     filter: Option<String>,
-    design: &'static str,
-    design_why: String,
+    layout: &'static str,
+    layout_why: String,
     table_bytes: Option<usize>,
     table_cache: Option<String>,
     payload_bytes: usize,
@@ -48,9 +48,9 @@ impl Explanation {
         };
         let Plan { keys, table_bytes, payload_bytes, peak_bytes, layout_choice } =
             join.plan(&statistics);
-        let (design, design_why) = match rows {
+        let (layout, layout_why) = match rows {
             Some(_) => (layout_choice.layout, layout_choice.why),
-            None => (execution.design, layout_of_unknown_rows(execution.design).to_owned()),
+            None => (execution.layout, layout_of_unknown_rows(execution.layout).to_owned()),
         };
         let limit = execution.budget.limit();
         let schema = join.schema();
@@ -63,8 +63,8 @@ impl Explanation {
             probe_rows: probe.rows(),
             keys,
             filter: execution.filter.clone(),
-            design: design.name(),
-            design_why,
+            layout: layout.name(),
+            layout_why,
             table_bytes: rows.map(|_| table_bytes),
             table_cache: rows.map(|_| join.caches().describe_fit(table_bytes)),
             payload_bytes,
@@ -112,7 +112,7 @@ impl Explanation {
         });
         format!(
             "{} join, not run\n  build     {}, {}: {}\n  probe     {}, {} thread{}\n  \
-             keys      {}{filter}\n  design    {}: {}\n  \
+             keys      {}{filter}\n  layout    {}: {}\n  \
              table     {table}\n  memory    {memory}\n  columns   {}",
             self.join_type,
             self.build_side,
@@ -122,16 +122,16 @@ impl Explanation {
             self.threads,
             if self.threads == 1 { "" } else { "s" },
             self.keys,
-            self.design,
-            self.design_why,
+            self.layout,
+            self.layout_why,
             self.columns.join(", "),
         )
     }
 }
 
-/// The reason for a table's design when the number of rows is unknown.
-fn layout_of_unknown_rows(design: TableLayout) -> &'static str {
-    match design {
+/// The reason for a table's layout when the number of rows is unknown.
+fn layout_of_unknown_rows(layout: TableLayout) -> &'static str {
+    match layout {
         TableLayout::Auto => {
             "decided when all keys are read: a slot for each integer of their range if that is \
              smaller than buckets"

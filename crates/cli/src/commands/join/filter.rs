@@ -4,7 +4,7 @@
 //! text ──sqlparser──► syntax ──names, types──► TypedExpression ──kernels──► true, false or null
 //! ```
 //!
-//! Chains of `AND` or `OR` and lists of `IN` are as long as they like; what else nests is bounded.
+//! Chains of `AND` or `OR` and lists of `IN` are as long as they like; other nesting is bounded.
 //!
 //! Unknown columns and types that do not fit are errors before a row is read. Like the `ON` clause
 //! of an outer join, the condition decides what matches, and not which rows are returned.

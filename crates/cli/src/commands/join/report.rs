@@ -40,9 +40,9 @@ pub(crate) struct Report {
     write_seconds: f64,
     spill_seconds: f64,
     threads: usize,
-    design: &'static str,
-    design_why: String,
-    sifted_rows: u64,
+    layout: &'static str,
+    layout_why: String,
+    bloom_tested_rows: u64,
     build_side: &'static str,
     build_side_why: String,
     build_file: PathBuf,
@@ -92,9 +92,9 @@ impl Report {
             write_seconds: phases.write.as_secs_f64(),
             spill_seconds: phases.spill.as_secs_f64(),
             threads: execution.threads.get(),
-            design: choice.layout.name(),
-            design_why: choice.why,
-            sifted_rows: metrics.bloom_tested_rows,
+            layout: choice.layout.name(),
+            layout_why: choice.why,
+            bloom_tested_rows: metrics.bloom_tested_rows,
             build_side: execution.sides.build.name(),
             build_side_why: execution.sides.why,
             build_file: build.path().to_owned(),
@@ -153,7 +153,7 @@ pub(crate) fn print(report: &Report, json: bool) -> anyhow::Result<()> {
 }
 
 fn render(report: &Report) -> String {
-    let Report { seconds, threads, design, design_why, build_side, build_side_why, .. } = report;
+    let Report { seconds, threads, layout, layout_why, build_side, build_side_why, .. } = report;
     let rows = HumanCount(report.rows);
     let (keys, build_rows) = (HumanCount(report.build_keys as u64), HumanCount(report.build_rows));
     let table = HumanBytes(report.table_bytes as u64);
@@ -175,7 +175,7 @@ fn render(report: &Report) -> String {
     };
     let mut text = format!(
         "{rows} rows in {seconds:.3} s, {threads} thread{}\n  \
-         design    {design}: {design_why}\n  \
+         layout    {layout}: {layout_why}\n  \
          build     {build_side}: {build_side_why}\n  \
          table     {keys} keys of {build_rows} rows, {table}: {}\n  \
          time      {}\n  \

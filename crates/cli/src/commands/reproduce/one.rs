@@ -75,7 +75,7 @@ fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<
         if results.is_complete() {
             return Ok((results, State::Taken));
         }
-        // The directory may be somebody else's, and what is resumed is the record's own study.
+        // The directory may be somebody else's, and the resumed study is the record's own.
         if results.spec.text != requested.text {
             let at = dir.display();
             return Err(anyhow!(

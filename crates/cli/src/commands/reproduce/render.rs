@@ -11,12 +11,10 @@ use super::super::counters::side_by_side;
 use super::super::study::summary;
 use super::{Args, papers};
 
-/// One paper as JSON; the keys are those of earlier versions.
+/// One paper as JSON.
 #[derive(Serialize)]
 pub(super) struct Listed {
-    #[serde(rename = "seed")]
     paper: &'static str,
-    #[serde(rename = "paper")]
     authors: &'static str,
     experiments: usize,
     studies: Vec<&'static str>,

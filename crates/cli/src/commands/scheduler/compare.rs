@@ -183,7 +183,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs the loads and saves the record after each. What fails is in the record.
+    /// Runs the loads and saves the record after each. Failures are in the record.
     fn run(
         &self,
         loads: &[&'static Load],

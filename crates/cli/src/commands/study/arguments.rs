@@ -61,7 +61,7 @@ pub(crate) struct OutArguments {
 impl OutArguments {
     /// Claims the directory.
     pub(crate) fn claim(&self, spec: &Spec) -> Result<PathBuf, StudyError> {
-        // What the server did not say until then is no fact of this machine.
+        // Facts that the server did not report until then are not of this machine.
         if interrupt::is_requested() {
             return Err(StudyError::Interrupted);
         }
@@ -138,7 +138,7 @@ impl ObservedServerArguments {
         self.server().prints_role()
     }
 
-    /// The server, once its user's rights are known; what they could write goes to standard error.
+    /// The server, once its user's rights are known; their rights to write go to standard error.
     pub(crate) fn examined(&self) -> anyhow::Result<Target> {
         let target = self.server().target()?.context("the URL of a server")?;
         let target = RefCell::new(target);

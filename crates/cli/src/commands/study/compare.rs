@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (dir, results) in [(&args.before, &before), (&args.after, &after)] {
         if !results.is_timed() {
             bail!(
-                "{} was counted below valgrind and has no times to compare: read the reports of \
+                "{} was counted under valgrind and has no times to compare: read the reports of \
                  both side by side",
                 dir.display()
             );

@@ -44,7 +44,7 @@ struct Facts<'a> {
 pub(crate) fn cut_short(dir: &Path, exceeded: &str) -> anyhow::Result<ExitCode> {
     let results = Results::load(dir)?;
     write_data(dir, &results)?;
-    let (kept, all) = (results.observations.len(), results.plan.samples());
+    let (kept, all) = (results.observations.len(), results.run_plan.samples());
     bail!(
         "{exceeded}: {kept} of {all} samples kept, `workahead study resume {}` continues",
         dir.display()
@@ -59,7 +59,7 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
         let kept = results.observations.len();
         bail!(
             "interrupted, {kept} of {} samples kept: `workahead study resume {}` continues",
-            results.plan.samples(),
+            results.run_plan.samples(),
             dir.display()
         );
     }
@@ -68,7 +68,10 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
     if let End::Failures(failures) = end {
         let first = results.findings().into_iter().find_map(|f| Some((f.label, f.failure?)));
         let (label, failure) = first.unwrap_or_default();
-        bail!("{failures} of {} cells failed, e.g. {label}: {failure}", results.plan.cells.len());
+        bail!(
+            "{failures} of {} cells failed, e.g. {label}: {failure}",
+            results.run_plan.cells.len()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ pub(crate) struct LimitsArguments {
 }
 
 impl LimitsArguments {
-    /// Without limits: for runs whose result is no share of one.
+    /// Without limits: for runs whose result is not a share of one.
     pub(crate) const NONE: LimitsArguments = LimitsArguments { no_limits: true };
 
     /// With limits: for runs whose result is nothing without them.

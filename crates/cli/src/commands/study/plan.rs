@@ -31,7 +31,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Facts<'a> {
     #[serde(flatten)]
-    plan: &'a RunPlan,
+    run_plan: &'a RunPlan,
     scale: &'a Option<String>,
     engine: &'a str,
     fingerprint: &'a str,
@@ -55,17 +55,17 @@ struct Round {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.study.spec()?;
     let setup = arguments::setup(&spec, &DataArguments::default());
-    let CheckedPlan { plan, needs, fingerprint, .. } = CheckedPlan::new(&spec, &setup)?;
+    let CheckedPlan { run_plan, needs, fingerprint, .. } = CheckedPlan::new(&spec, &setup)?;
     let facts = Facts {
         scale: &spec.scale,
         engine: &spec.engine,
         fingerprint: &fingerprint,
-        samples: plan.samples(),
+        samples: run_plan.samples(),
         time_s: spec.time_s,
         memory_bytes_max: needs::memory_bytes_max(&needs),
         needs: &needs,
-        order: if args.json { order(&plan) } else { Vec::new() },
-        plan: &plan,
+        order: if args.json { order(&run_plan) } else { Vec::new() },
+        run_plan: &run_plan,
     };
     if args.json {
         output::json(&facts)?;
@@ -75,24 +75,24 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn order(plan: &RunPlan) -> Vec<Round> {
+fn order(run_plan: &RunPlan) -> Vec<Round> {
     let round = |block, repetition| Round {
         block,
         repetition,
-        cells: plan.visits(block, repetition).iter().map(|visit| visit.cell).collect(),
+        cells: run_plan.visits(block, repetition).iter().map(|visit| visit.cell).collect(),
     };
-    let blocks = 0..plan.blocks;
-    blocks.flat_map(|block| (0..plan.repetitions).map(move |r| round(block, r))).collect()
+    let blocks = 0..run_plan.blocks;
+    blocks.flat_map(|block| (0..run_plan.repetitions).map(move |r| round(block, r))).collect()
 }
 
 fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
-    let plan = facts.plan;
-    let (same, names) = split(plan);
+    let run_plan = facts.run_plan;
+    let (same, names) = split(run_plan);
     let mut header = vec!["block", "cell"];
     header.extend(names.iter().map(String::as_str));
     header.extend(["memory", "limitation here"]);
     let mut table = summary::table(&header);
-    for (cell, need) in plan.cells.iter().zip(facts.needs) {
+    for (cell, need) in run_plan.cells.iter().zip(facts.needs) {
         let value = |name: &String| cell.get(name).map(ToString::to_string).unwrap_or_default();
         let mut row = vec![cell.block.to_string(), cell.index.to_string()];
         row.extend(names.iter().map(value));
@@ -107,15 +107,15 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
     writeln!(
         text,
         "order: {}, data once per block; {}, then {}, {}",
-        summary::count(plan.blocks, "block"),
-        summary::count(plan.warmup as usize, "warm-up round"),
-        summary::count(plan.repetitions as usize, "repetition"),
-        match plan.order {
+        summary::count(run_plan.blocks, "block"),
+        summary::count(run_plan.warmup as usize, "warm-up round"),
+        summary::count(run_plan.repetitions as usize, "repetition"),
+        match run_plan.order {
             Order::Abba => "forward and backward in turn",
             Order::Random => "each in a random order of its own",
         }
     )?;
-    let cold = plan.cells.iter().filter(|cell| cell.protocol.start == Start::Cold).count();
+    let cold = run_plan.cells.iter().filter(|cell| cell.protocol.start == Start::Cold).count();
     if cold > 0 {
         let cells = summary::count(cold, "cell");
         writeln!(text, "{cells} with empty buffers and no cached plans before every sample")?;
@@ -131,13 +131,13 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
 }
 
 /// Settings that are the same in every cell, and the names of those that change: axes first.
-fn split(plan: &RunPlan) -> (Settings, Vec<String>) {
-    let cells = &plan.cells;
+fn split(run_plan: &RunPlan) -> (Settings, Vec<String>) {
+    let cells = &run_plan.cells;
     let all: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.settings.keys()).collect();
     let varies = |name: &String| cells.iter().any(|cell| cell.get(name) != cells[0].get(name));
     let value = |name: &String| Some((name.clone(), cells[0].get(name)?.clone()));
     let same = all.iter().copied().filter(|name| !varies(name)).filter_map(value).collect();
-    let others = all.iter().copied().filter(|name| !plan.axes.contains(name));
-    let names = plan.axes.iter().chain(others).filter(|name| varies(name));
+    let others = all.iter().copied().filter(|name| !run_plan.axes.contains(name));
+    let names = run_plan.axes.iter().chain(others).filter(|name| varies(name));
     (same, names.cloned().collect())
 }

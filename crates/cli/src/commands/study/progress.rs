@@ -19,10 +19,10 @@ pub(crate) fn opening(session: &Session, json: bool) {
     if json {
         return;
     }
-    let Session { spec, plan, dir, .. } = session;
+    let Session { spec, run_plan, dir, .. } = session;
     let scale = spec.scale.as_ref().map(|s| format!(" at scale {s}")).unwrap_or_default();
     let time = spec.time_s.map(|s| format!(", about {}", summary::duration(s))).unwrap_or_default();
-    let (cells, samples) = (plan.cells.len(), plan.samples());
+    let (cells, samples) = (run_plan.cells.len(), run_plan.samples());
     // Standard error may be closed; the run matters more.
     let _ = writeln!(
         std::io::stderr(),
@@ -44,30 +44,30 @@ pub(crate) fn remark_missing(spec: &Spec, host: &Host) {
 
 /// Runs with a bar on a terminal.
 pub(crate) fn shown(
-    plan: &RunPlan,
+    run_plan: &RunPlan,
     run: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<End, StudyError>,
 ) -> Result<End, StudyError> {
-    let bar = crate::progress::samples(plan.samples() as u64);
-    let result = run(&mut |event| show(&bar, plan, &event));
+    let bar = crate::progress::samples(run_plan.samples() as u64);
+    let result = run(&mut |event| show(&bar, run_plan, &event));
     bar.finish_and_clear();
     result
 }
 
-fn show(bar: &ProgressBar, plan: &RunPlan, event: &Event<'_>) {
+fn show(bar: &ProgressBar, run_plan: &RunPlan, event: &Event<'_>) {
     match event {
         Event::Start { kept, .. } => {
             bar.set_position(*kept as u64);
             bar.reset_eta();
         }
         Event::WarmUp(cell) => {
-            bar.set_message(safe(&format!("warming up {}", cell.label(&plan.axes))))
+            bar.set_message(safe(&format!("warming up {}", cell.label(&run_plan.axes))))
         }
         Event::Next { leave_out, .. } => bar.inc(u64::from(**leave_out)),
-        Event::Sample(cell) => bar.set_message(safe(&cell.label(&plan.axes))),
+        Event::Sample(cell) => bar.set_message(safe(&cell.label(&run_plan.axes))),
         Event::Kept(observation) => {
             bar.inc(1);
             if observation.sample().is_none() {
-                let label = plan.cells[observation.cell].label(&plan.axes);
+                let label = run_plan.cells[observation.cell].label(&run_plan.axes);
                 bar.println(safe(&format!("failed: {label}")));
             }
         }

@@ -42,11 +42,11 @@ impl RunSession {
 
     /// Runs the remaining samples.
     pub(crate) fn samples(self, limits: LimitsArguments) -> anyhow::Result<Outcome> {
-        self.watched(limits, &mut |_| {})
+        self.observed(limits, &mut |_| {})
     }
 
     /// The same; `watch` sees all that happens, may leave samples out and request the stop.
-    pub(crate) fn watched(
+    pub(crate) fn observed(
         self,
         limits: LimitsArguments,
         watch: &mut dyn FnMut(&mut Event<'_>),
@@ -59,9 +59,9 @@ impl RunSession {
             learnt => learnt?,
         }
         progress::remark_missing(&session.spec, &session.record.host);
-        let plan = session.plan.clone();
-        let mut monitor = duration.monitor(&plan, &session.kept()?);
-        let end = progress::shown(&plan, |observe| {
+        let run_plan = session.run_plan.clone();
+        let mut monitor = duration.monitor(&run_plan, &session.kept()?);
+        let end = progress::shown(&run_plan, |observe| {
             let mut observe = |mut event: Event<'_>| {
                 if let Event::Kept(observation) = &event {
                     monitor.record(observation, &stop);

@@ -89,7 +89,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
         parts.push(paper(results));
     }
     if !results.is_complete() {
-        let (kept, all) = (results.observations.len(), results.plan.samples());
+        let (kept, all) = (results.observations.len(), results.run_plan.samples());
         parts.push(format!("not finished: {kept} of {all} samples"));
     }
     parts.extend(remarks_of_all(findings.as_slice()));
@@ -110,7 +110,7 @@ fn all(results: &Results, findings: &[Finding]) -> String {
     header.extend([unit.name.as_str(), "× baseline (95 %)", ""]);
     let mut table = table(&header);
     for finding in findings {
-        let cell = &results.plan.cells[finding.cell];
+        let cell = &results.run_plan.cells[finding.cell];
         let mut row = places(cell, &axes);
         row.extend([throughput(finding, &unit), ratio(finding), remark(finding)]);
         table.add_row(row);
@@ -127,7 +127,7 @@ fn counted(results: &Results, findings: &[Finding]) -> String {
     header.push("");
     let mut table = table(&header);
     for finding in findings.iter().take(ROWS_MAX) {
-        let mut row = places(&results.plan.cells[finding.cell], &axes);
+        let mut row = places(&results.run_plan.cells[finding.cell], &axes);
         let value = |measure| results.value(finding.cell, measure).map(significant);
         row.extend(COUNTED.map(|(_, measure)| value(measure).unwrap_or_default()));
         row.push(remark(finding));
@@ -156,12 +156,12 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
     let unit = results.unit();
     header.extend([unit.name.as_str(), "× baseline (95 %)", ""]);
     let mut table = table(&header);
-    for block in 0..results.plan.blocks {
-        let of_block = results.plan.block(block).iter().map(|cell| &findings[cell.index]);
+    for block in 0..results.run_plan.blocks {
+        let of_block = results.run_plan.block(block).iter().map(|cell| &findings[cell.index]);
         let measured = of_block.filter(|finding| finding.mtuples_per_s.is_some());
         let speed = |finding: &&Finding| finding.mtuples_per_s.unwrap_or(0.0);
         let Some(best) = measured.max_by(|a, b| speed(a).total_cmp(&speed(b))) else { continue };
-        let mut row = places(&results.plan.cells[best.cell], &axes);
+        let mut row = places(&results.run_plan.cells[best.cell], &axes);
         row.extend([throughput(best, &unit), ratio(best), remark(best)]);
         table.add_row(row);
     }
@@ -191,11 +191,11 @@ fn paper(results: &Results) -> String {
 
 /// Axes with more than one value; the others distinguish no cells.
 fn shown_axes(results: &Results) -> Vec<&String> {
-    let cells = &results.plan.cells;
+    let cells = &results.run_plan.cells;
     let varies = |axis: &&String| {
         cells.iter().any(|cell| cell.place.get(*axis) != cells[0].place.get(*axis))
     };
-    results.plan.axes.iter().filter(varies).collect()
+    results.run_plan.axes.iter().filter(varies).collect()
 }
 
 fn places(cell: &Cell, axes: &[&String]) -> Vec<String> {

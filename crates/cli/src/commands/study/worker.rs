@@ -1,5 +1,5 @@
-//! `workahead study inside`: a worker process that runs one cell as often as requested. Studies
-//! start it below valgrind, and beside others of its kind; it is hidden from the help.
+//! `workahead study worker`: a worker process that runs one cell as often as requested. Studies
+//! start it under valgrind, and beside others of its kind; it is hidden from the help.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -26,5 +26,5 @@ pub(crate) fn run(Args {}: Args) -> anyhow::Result<ExitCode> {
 /// The command of a worker process; `None` if the path of this program is unknown.
 pub(crate) fn command() -> Option<Command> {
     let program = std::env::current_exe().ok()?;
-    Some(Command { program, arguments: vec!["study".into(), "inside".into()] })
+    Some(Command { program, arguments: vec!["study".into(), "worker".into()] })
 }

@@ -55,7 +55,7 @@ impl DisplayAs for WorkaheadJoinExec {
         }
         let tree = matches!(format, DisplayFormatType::TreeRender);
         let build_side = if self.chooses_build_side() {
-            BuildSideSelection::Measured
+            BuildSideSelection::Runtime
         } else {
             BuildSideSelection::Planned
         };

@@ -2,7 +2,7 @@
 
 use arrow_buffer::bit_chunk_iterator::BitChunks;
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
-use workahead_walks::bloom::{Filter, Survivors, sift};
+use workahead_walks::bloom::{Filter, Survivors, filter_keys};
 use workahead_walks::isa::Detected;
 use workahead_walks::memory::{Prefetching, ToL1};
 use workahead_walks::walk::Row;
@@ -42,9 +42,9 @@ impl NormalizedKeys {
     }
 
     /// Borrows the keys of a column in which every row has one.
-    pub(super) fn borrow(&mut self, words: ScalarBuffer<u64>) {
+    pub(super) fn borrow(&mut self, normalized: ScalarBuffer<u64>) {
         self.rows = None;
-        self.borrowed = Some(words);
+        self.borrowed = Some(normalized);
     }
 
     /// Releases what was borrowed from a column.
@@ -88,7 +88,7 @@ impl NormalizedKeys {
         let memory = &mut Prefetching::<ToL1>::default();
         with_isa!(Detected::best(), isa => {
             let _inside = isa;
-            sift(filter, self.values(), memory, survivors)
+            filter_keys(filter, self.values(), memory, survivors)
         });
         if survivors.keys().len() == self.values().len() {
             return;
@@ -143,13 +143,13 @@ impl NormalizedKeys {
                 if let Some(fixed) = masked {
                     self.neutralise(packing, fixed);
                 }
-                let Self { values: words, loaded, outside, .. } = self;
-                words.clear();
-                words.resize(rows, 0);
+                let Self { values: normalized, loaded, outside, .. } = self;
+                normalized.clear();
+                normalized.resize(rows, 0);
                 outside.clear();
                 outside.resize(rows, false);
                 for (word, from) in loaded.iter().enumerate() {
-                    packing.add(word, from, words, outside);
+                    packing.add(word, from, normalized, outside);
                 }
                 let in_range = outside
                     .contains(&true)
@@ -185,7 +185,7 @@ impl NormalizedKeys {
     }
 
     fn hash_loaded(&mut self, encoding: &KeyEncoding, rows: usize) {
-        let Self { values: words, rows: kept, full_keys, loaded, .. } = self;
+        let Self { values: normalized, rows: kept, full_keys, loaded, .. } = self;
         let width = loaded.len();
         full_keys.clear(width, false);
         let rows = kept.as_ref().map_or(rows, Vec::len);
@@ -198,9 +198,9 @@ impl NormalizedKeys {
                 Some(kept) => to.zip(kept).for_each(|(to, row)| *to = column[*row as usize]),
             }
         }
-        words.clear();
+        normalized.clear();
         let hashes = full_keys.words.chunks_exact(width);
-        words.extend(hashes.map(|key| bytes::hash_words(key) & encoding.hash_mask));
+        normalized.extend(hashes.map(|key| bytes::hash_words(key) & encoding.hash_mask));
     }
 
     /// Hashes the bytes of the kept rows.
@@ -211,13 +211,18 @@ impl NormalizedKeys {
         rows: usize,
         key: impl Fn(usize) -> Option<&'b [u8]>,
     ) {
-        let Self { values: words, rows: kept, full_keys, .. } = self;
+        let Self { values: normalized, rows: kept, full_keys, .. } = self;
         full_keys.clear(bytes::WIDTH, true);
-        words.clear();
+        normalized.clear();
         match kept {
-            None => hash_each(0..rows, key, encoding, (words, full_keys)),
+            None => hash_each(0..rows, key, encoding, (normalized, full_keys)),
             Some(kept) => {
-                hash_each(kept.iter().map(|row| *row as usize), key, encoding, (words, full_keys));
+                hash_each(
+                    kept.iter().map(|row| *row as usize),
+                    key,
+                    encoding,
+                    (normalized, full_keys),
+                );
             }
         }
     }
@@ -228,11 +233,11 @@ fn hash_each<'b>(
     rows: impl ExactSizeIterator<Item = usize>,
     key: impl Fn(usize) -> Option<&'b [u8]>,
     encoding: &KeyEncoding,
-    (words, full_keys): (&mut Vec<u64>, &mut FullKeys),
+    (normalized, full_keys): (&mut Vec<u64>, &mut FullKeys),
 ) {
-    words.resize(rows.len(), 0);
+    normalized.resize(rows.len(), 0);
     full_keys.words.resize(rows.len() * bytes::WIDTH, 0);
-    let to = full_keys.words.as_chunks_mut().0.iter_mut().zip(words);
+    let to = full_keys.words.as_chunks_mut().0.iter_mut().zip(normalized);
     for (row, (of_key, word)) in rows.zip(to) {
         let hash;
         (*of_key, hash) = match key(row) {

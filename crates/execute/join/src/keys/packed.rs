@@ -128,17 +128,17 @@ mod tests {
             let inside = (-2..=3).contains(&row[0]) && (10..=11).contains(&row[1]);
             assert_eq!(word.is_some(), inside, "{row:?}");
         }
-        let mut words: Vec<u64> = packed.into_iter().flatten().collect();
-        words.sort_unstable();
-        assert_eq!(words, (0..12).collect::<Vec<_>>());
+        let mut normalized: Vec<u64> = packed.into_iter().flatten().collect();
+        normalized.sort_unstable();
+        assert_eq!(normalized, (0..12).collect::<Vec<_>>());
     }
 
     #[test]
     fn ranges_beyond_a_word_are_not_packed() {
         let whole = [range(true, &[i64::MIN, i64::MAX]), range(false, &[4, 4])];
         let packing = Packing::of(&whole).unwrap();
-        let words = pack(&packing, &[[i64::MIN, 4], [i64::MAX, 4], [7, 5]]);
-        assert_eq!(words, [Some(0), Some(u64::MAX), None]);
+        let normalized = pack(&packing, &[[i64::MIN, 4], [i64::MAX, 4], [7, 5]]);
+        assert_eq!(normalized, [Some(0), Some(u64::MAX), None]);
         assert!(Packing::of(&[whole[0], range(false, &[4, 5])]).is_none());
         assert!(Packing::of(&[range(false, &[4, 5]), whole[0]]).is_none());
         assert!(Packing::of(&[whole[0], whole[0], whole[0]]).is_none());

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(chosen(&compression), 0, "the other one is not known yet");
         compression.wrote(false, bytes, second / 2);
         assert_eq!(chosen(&compression), 10);
-        // What is saved by writing may be lost by reading.
+        // The time saved by writing may be lost by reading.
         compression.read(true, bytes, second);
         assert_eq!(chosen(&compression), 10, "one is not compared with nothing");
         compression.read(false, bytes, second * 2);

@@ -2,7 +2,7 @@
 //!
 //! A file is unlinked as soon as it is created (with `O_TMPFILE` if the system has it), so nothing
 //! is left behind however the process ends, and its space is freed when the last handle closes.
-//! What is read back is [checked](super::blocks) before it is decoded.
+//! Blocks are [checked](super::blocks) when they are read back, before they are decoded.
 
 use std::any::Any;
 use std::io;

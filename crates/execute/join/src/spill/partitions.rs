@@ -194,21 +194,21 @@ impl Partitions {
         let all: usize = self.buffers.iter().map(PartitionBuffer::rows).sum();
         reserve.absorb(self.charge.memory.split(room));
         let (in_memory, files) = (Vec::new(), Vec::new());
-        let mut parted =
+        let mut partitioned =
             PartitionedBuildSide { in_memory, memory: self.charge.memory, room: reserve, files };
         for mut buffer in self.buffers {
             let rows = buffer.rows();
             if buffer.is_spilled() {
                 self.context.counts.partition(self.level.depth);
             } else {
-                parted.in_memory.append(&mut buffer.take_batches());
-                parted.files.push(None);
+                partitioned.in_memory.append(&mut buffer.take_batches());
+                partitioned.files.push(None);
                 continue;
             }
             let unsplittable = rows * 100 > all * UNSPLITTABLE_PERCENT;
             let file = buffer.finish(&self.target)?;
-            parted.files.push(file.map(|build| SpilledPartition { build, unsplittable }));
+            partitioned.files.push(file.map(|build| SpilledPartition { build, unsplittable }));
         }
-        Ok(parted)
+        Ok(partitioned)
     }
 }

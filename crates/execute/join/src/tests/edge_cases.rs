@@ -81,9 +81,9 @@ fn unmatched_rows_keep_their_place() {
     let right = batch(&[("k", numbers((0..300).map(|k| (k % 7 > 0).then_some(k % 120))))]);
     let join = HashJoin::by_names(left.schema(), right.schema(), &[("k", "k")], JoinType::Right);
     let join = join.unwrap();
-    for design in TableLayout::ALL {
+    for layout in TableLayout::ALL {
         for batch_rows in [1, 3, 8192] {
-            let join = join.clone().with_table_layout(design).with_batch_rows(batch_rows);
+            let join = join.clone().with_table_layout(layout).with_batch_rows(batch_rows);
             let outputs = joined(&join, std::slice::from_ref(&left), std::slice::from_ref(&right));
             let keys = |output: &RecordBatch| {
                 output.column(1).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
@@ -93,7 +93,7 @@ fn unmatched_rows_keep_their_place() {
             // Four left rows have each even key below 100 and can't be distinguished here.
             found.dedup_by(|next, before| next == before && next.is_some());
             let expected: Vec<_> = (0..300).map(|k| (k % 7 > 0).then_some(k % 120)).collect();
-            assert_eq!(found, expected, "{design} {batch_rows}");
+            assert_eq!(found, expected, "{layout} {batch_rows}");
         }
     }
 }

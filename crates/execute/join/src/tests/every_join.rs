@@ -23,8 +23,8 @@ use crate::*;
 struct ByIds;
 
 impl ResidualPredicate for ByIds {
-    fn evaluate(&self, pairs: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let ids = |column| pairs.column(column).as_primitive::<UInt32Type>().values();
+    fn evaluate(&self, candidates: &RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let ids = |column| candidates.column(column).as_primitive::<UInt32Type>().values();
         Ok(ids(0).iter().zip(ids(1)).map(|(right, left)| wanted(*left, *right)).collect())
     }
 }
@@ -46,7 +46,7 @@ pub(super) struct CaseOptions {
     pub(super) nulls_equal: bool,
     pub(super) null_aware: bool,
     pub(super) filtered: bool,
-    pub(super) design: TableLayout,
+    pub(super) layout: TableLayout,
     pub(super) batch_rows: usize,
     pub(super) probers: usize,
     /// Whether the table is built as if it didn't fit in cache.
@@ -67,7 +67,7 @@ impl CaseOptions {
             .unwrap()
             .with_null_equality(nulls)
             .with_build_side(self.build)
-            .with_table_layout(self.design)
+            .with_table_layout(self.layout)
             .with_batch_rows(self.batch_rows)
             .with_probers(self.probers);
         if self.scattered {
@@ -239,11 +239,11 @@ pub(super) fn inputs_of(left_rows: usize, right_rows: usize) -> impl Generate<Va
 
 pub(super) fn options() -> impl Generate<Value = CaseOptions> {
     let join = (prop::sample::select(&JoinType::ALL[..]), any::<[bool; 4]>(), 0..4_u8);
-    let design = prop::sample::select(&TableLayout::ALL[..]);
+    let layout = prop::sample::select(&TableLayout::ALL[..]);
     let batch_rows = prop::sample::select(&[1_usize, 2, 7, 49, 50, 51, 100, 8192][..]);
     let hash_mask = prop::sample::select(&[u64::MAX, u64::MAX, 3, 0][..]);
-    (join, design, batch_rows, 1..4_usize, hash_mask).prop_map(
-        |((join_type, flags, aware), design, batch_rows, probers, hash_mask)| {
+    (join, layout, batch_rows, 1..4_usize, hash_mask).prop_map(
+        |((join_type, flags, aware), layout, batch_rows, probers, hash_mask)| {
             let [left, nulls_equal, filtered, scattered] = flags;
             CaseOptions {
                 join_type,
@@ -251,7 +251,7 @@ pub(super) fn options() -> impl Generate<Value = CaseOptions> {
                 nulls_equal,
                 null_aware: aware == 0,
                 filtered,
-                design,
+                layout,
                 batch_rows,
                 probers,
                 scattered,
@@ -295,7 +295,7 @@ fn nulls_beside_unmatchable_keys_are_still_keys() {
     rows.extend(vec![vec![None, None]; 20]);
     rows.push(vec![Some(2), None]);
     for build in [Side::Left, Side::Right] {
-        for design in TableLayout::ALL {
+        for layout in TableLayout::ALL {
             for batch_rows in [1, 7, 49] {
                 let right = input("d8 i64", rows.clone(), batch_rows);
                 let options = CaseOptions {
@@ -304,7 +304,7 @@ fn nulls_beside_unmatchable_keys_are_still_keys() {
                     nulls_equal: true,
                     null_aware: false,
                     filtered: false,
-                    design,
+                    layout,
                     batch_rows: 2,
                     probers: 2,
                     scattered: batch_rows == 7,
@@ -341,7 +341,7 @@ fn every_kind_in_every_join() {
                     nulls_equal: turn % 3 == 0,
                     null_aware: turn % 5 == 0,
                     filtered: turn % 4 == 0,
-                    design: TableLayout::ALL[turn % TableLayout::ALL.len()],
+                    layout: TableLayout::ALL[turn % TableLayout::ALL.len()],
                     batch_rows: 5,
                     probers: 1,
                     scattered: turn % 13 < 6,
@@ -374,9 +374,9 @@ fn null_aware_joins_treat_nulls_as_unknown() {
                 .into_iter()
                 .flat_map(|join_type| [Side::Left, Side::Right].map(|side| (join_type, side)))
             {
-                let designs = TableLayout::ALL.map(|design| (u64::MAX, design));
-                for (hash_mask, design) in designs.into_iter().chain([(0, TableLayout::Auto)]) {
-                    let options = CaseOptions { join_type, build, hash_mask, design, ..PLAIN };
+                let layouts = TableLayout::ALL.map(|layout| (u64::MAX, layout));
+                for (hash_mask, layout) in layouts.into_iter().chain([(0, TableLayout::Auto)]) {
+                    let options = CaseOptions { join_type, build, hash_mask, layout, ..PLAIN };
                     let options = CaseOptions { null_aware: true, ..options };
                     check(&left, &right, &options)
                         .unwrap_or_else(|error| panic!("{options:?}: {error}"));
@@ -416,7 +416,7 @@ pub(super) const PLAIN: CaseOptions = CaseOptions {
     nulls_equal: false,
     null_aware: false,
     filtered: false,
-    design: TableLayout::Auto,
+    layout: TableLayout::Auto,
     batch_rows: 8192,
     probers: 1,
     scattered: false,

@@ -147,7 +147,7 @@ fn cases() -> Vec<Case> {
             null_aware,
             nulls_equal: turn % 4 == 1,
             filtered: turn % 3 == 0 && !null_aware,
-            design: [TableLayout::Bloom, TableLayout::Auto][turn / 3 % 2],
+            layout: [TableLayout::Bloom, TableLayout::Auto][turn / 3 % 2],
             batch_rows: [50, 7][turn % 2],
             probers: [1, 3][turn / 2 % 2],
             ..PLAIN
@@ -174,8 +174,8 @@ fn cases() -> Vec<Case> {
 /// How many cases a property is tried with, unless `PROPTEST_CASES` says otherwise.
 fn tries(usual: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
-    let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let cases = if asked { default.cases } else { usual };
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    let cases = if is_set { default.cases } else { usual };
     ProptestConfig { cases, failure_persistence: None, ..default }
 }
 

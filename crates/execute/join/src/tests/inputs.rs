@@ -83,18 +83,18 @@ pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<Joined
     let (lefts, rights) = (left.rows.len(), right.rows.len());
     let keys = |input: &Input| (0..input.rows.len()).map(|row| input.key(row)).collect::<Vec<_>>();
     let (left_keys, right_keys) = (keys(left), keys(right));
-    let matches = |l: usize, r: usize| {
+    let is_match = |l: usize, r: usize| {
         let null = left_keys[l].contains(&None);
         let equal = left_keys[l] == right_keys[r] && (case.nulls_equal || !null);
         equal && (!case.filtered || wanted(l as u32, r as u32) == Some(true))
     };
     let (mut left_matched, mut right_matched) = (vec![false; lefts], vec![false; rights]);
-    let mut pairs = Vec::new();
+    let mut matches = Vec::new();
     for (l, left_matched) in left_matched.iter_mut().enumerate() {
         for (r, right_matched) in right_matched.iter_mut().enumerate() {
-            if matches(l, r) {
+            if is_match(l, r) {
                 (*left_matched, *right_matched) = (true, true);
-                pairs.push((Some(l as u32), Some(r as u32), None));
+                matches.push((Some(l as u32), Some(r as u32), None));
             }
         }
     }
@@ -114,17 +114,17 @@ pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<Joined
     let of_left = |rows: Vec<Option<u32>>| rows.into_iter().map(|l| (l, None, None));
     let of_right = |rows: Vec<Option<u32>>| rows.into_iter().map(|r| (None, r, None));
     let mut joined: Vec<Joined> = match case.join_type {
-        JoinType::Inner => pairs,
+        JoinType::Inner => matches,
         JoinType::Left => {
-            pairs.into_iter().chain(of_left(unmatched(&left_matched, false))).collect()
+            matches.into_iter().chain(of_left(unmatched(&left_matched, false))).collect()
         }
         JoinType::Right => {
-            pairs.into_iter().chain(of_right(unmatched(&right_matched, false))).collect()
+            matches.into_iter().chain(of_right(unmatched(&right_matched, false))).collect()
         }
         JoinType::Full => {
             let lefts = of_left(unmatched(&left_matched, false));
             let rights = of_right(unmatched(&right_matched, false));
-            pairs.into_iter().chain(lefts).chain(rights).collect()
+            matches.into_iter().chain(lefts).chain(rights).collect()
         }
         JoinType::LeftSemi => of_left(unmatched(&left_matched, true)).collect(),
         JoinType::RightSemi => of_right(unmatched(&right_matched, true)).collect(),

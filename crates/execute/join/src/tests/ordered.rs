@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 
 use super::every_join::{CaseOptions, inputs_of, joined, options, possible};
 use super::inputs::{Input, JoinCase, Joined, oracle};
-use super::pairs;
+use super::matches;
 use super::spilled::{directory, large, limited, table};
 use crate::*;
 
@@ -155,7 +155,7 @@ fn many_runs_are_merged_within_the_limit() {
         let ids =
             |output: &RecordBatch| output.column(3).as_primitive::<UInt32Type>().values().to_vec();
         assert!(outputs.iter().flat_map(ids).is_sorted());
-        assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+        assert!(matches(&outputs, &sides[0], &sides[1]) == expected);
         drop((outputs, table));
         assert_eq!(pool.used(), 0);
     }

@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 
 use super::every_join::{CaseOptions, inputs_of, joined, options, possible};
 use super::inputs::{Input, JoinCase, oracle};
-use super::{InMemory, Rows, join_of, numbered, pairs};
+use super::{InMemory, Rows, join_of, matches, numbered};
 use crate::*;
 
 pub(super) fn directory(limit: Option<u64>) -> Arc<SpillDirectory> {
@@ -113,9 +113,9 @@ fn check(
     prop_assert_eq!(&found, &expected, "{:?}", spilled);
     prop_assert_eq!(metrics.output_rows, expected.len() as u64);
     prop_assert_eq!(metrics.probe_rows, probe.iter().map(|b| b.num_rows() as u64).sum::<u64>());
-    let asked = table(&join, build.clone()).and_then(|table| pulled(&table, &probe));
-    if !matches!(asked, Err(JoinError::LimitTooSmall { .. })) {
-        let (outputs, metrics) = asked.unwrap();
+    let pulled = table(&join, build.clone()).and_then(|table| pulled(&table, &probe));
+    if !matches!(pulled, Err(JoinError::LimitTooSmall { .. })) {
+        let (outputs, metrics) = pulled.unwrap();
         let output = concat_batches(&join.schema(), &outputs).unwrap();
         let mut found = joined(&output, options, left, right);
         found.sort_unstable();
@@ -190,7 +190,7 @@ fn partitions_are_partitioned_again_and_a_hot_key_is_joined_in_chunks() {
         let joined = table(&join, sides[0].batches()).unwrap();
         assert!(joined.spills());
         let (outputs, metrics) = all(&joined, &sides[1].batches(), 2).unwrap();
-        assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+        assert!(matches(&outputs, &sides[0], &sides[1]) == expected);
         let spilled = joined.spill_metrics();
         assert_eq!(spilled.chunks > 0, hot, "{spilled:?}");
         assert!(spilled.levels > 1 && spilled.bytes > 100_000, "{spilled:?}");
@@ -243,7 +243,7 @@ fn with_too_small_shares_fewer_threads_do_the_work() {
         for parts in [2, 3] {
             let outputs = by_turns(&sides, limit, parts);
             let outputs = outputs.unwrap_or_else(|| panic!("{parts} parts of {limit} bytes"));
-            assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+            assert!(matches(&outputs, &sides[0], &sides[1]) == expected);
         }
     }
 }
@@ -294,7 +294,7 @@ fn a_late_prober_finds_memory() {
     let least = least.unwrap();
     for limit in (least..least + 40 * step).step_by(step) {
         let outputs = late(&sides, limit, 3).unwrap_or_else(|| panic!("{limit} bytes"));
-        assert!(pairs(&outputs, &sides[0], &sides[1]) == expected);
+        assert!(matches(&outputs, &sides[0], &sides[1]) == expected);
     }
 }
 

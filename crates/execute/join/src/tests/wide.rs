@@ -94,23 +94,23 @@ impl ResidualPredicate for ByDocuments {
 
 fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> Vec<Joined> {
     let length = |row| Input::document(row).map_or(0, |document| document.len());
-    let matches =
+    let is_match =
         |l: usize, r: usize| left.equal(l, right, r) && (!filtered || wanted(length(l), length(r)));
     let (lefts, rights) = (0..left.0.len(), 0..right.0.len());
-    let of_left = |l: usize| rights.clone().any(|r| matches(l, r));
-    let of_right = |r: usize| lefts.clone().any(|l| matches(l, r));
+    let of_left = |l: usize| rights.clone().any(|r| is_match(l, r));
+    let of_right = |r: usize| lefts.clone().any(|l| is_match(l, r));
     let (l_only, r_only) =
         (|l: usize| (Some(l as u32), None, None), |r: usize| (None, Some(r as u32), None));
-    let pairs = lefts.clone().flat_map(|l| rights.clone().map(move |r| (l, r)));
-    let pairs = pairs.filter(|(l, r)| matches(*l, *r));
-    let pairs = || pairs.clone().map(|(l, r)| (Some(l as u32), Some(r as u32), None));
+    let matches = lefts.clone().flat_map(|l| rights.clone().map(move |r| (l, r)));
+    let matches = matches.filter(|(l, r)| is_match(*l, *r));
+    let matches = || matches.clone().map(|(l, r)| (Some(l as u32), Some(r as u32), None));
     let lefts_without = || lefts.clone().filter(|l| !of_left(*l)).map(l_only);
     let rights_without = || rights.clone().filter(|r| !of_right(*r)).map(r_only);
     let mut joined: Vec<Joined> = match join_type {
-        JoinType::Inner => pairs().collect(),
-        JoinType::Left => pairs().chain(lefts_without()).collect(),
-        JoinType::Right => pairs().chain(rights_without()).collect(),
-        JoinType::Full => pairs().chain(lefts_without()).chain(rights_without()).collect(),
+        JoinType::Inner => matches().collect(),
+        JoinType::Left => matches().chain(lefts_without()).collect(),
+        JoinType::Right => matches().chain(rights_without()).collect(),
+        JoinType::Full => matches().chain(lefts_without()).chain(rights_without()).collect(),
         JoinType::LeftSemi => lefts.clone().filter(|l| of_left(*l)).map(l_only).collect(),
         JoinType::RightSemi => rights.clone().filter(|r| of_right(*r)).map(r_only).collect(),
         JoinType::LeftAnti => lefts_without().collect(),

@@ -155,11 +155,11 @@ impl<K, V> Buckets<K, V> {
 
     #[inline(always)]
     pub(super) fn place(self, bucket: usize) -> Place {
-        let asked = Shape::<K, V>::asked(self.is_apart);
+        let requested = Shape::<K, V>::requested(self.is_apart);
         let word = self.at(bucket).cast::<u8>();
         // Wrapping: the pointer may go to the word alone. Only hints and helpers go to a place.
-        let start = word.as_ptr().wrapping_sub(asked - TAGS_BYTES);
-        Place::at(NonNull::new(start).unwrap_or(word), asked as u16)
+        let start = word.as_ptr().wrapping_sub(requested - TAGS_BYTES);
+        Place::at(NonNull::new(start).unwrap_or(word), requested as u16)
     }
 }
 

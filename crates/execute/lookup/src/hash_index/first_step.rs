@@ -178,7 +178,7 @@ impl<'t, K, V> Lines<'t, K, V> {
     pub(super) fn hint<H: Hint>(self, home: Home) {
         let word = self.word(home).cast::<u8>().as_ptr();
         let mut before = 0;
-        while before < Shape::<K, V>::asked(false) {
+        while before < Shape::<K, V>::requested(false) {
             H::line(word.wrapping_sub(before), Intent::Read);
             before += LINE_BYTES;
         }

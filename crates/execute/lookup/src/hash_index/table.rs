@@ -361,7 +361,7 @@ where
     Q: core::hash::Hash + Eq,
     S: core::hash::BuildHasher,
 {
-    const BLOCK_BYTES: usize = if Shape::<K, V>::asked(false) > 64 { 128 } else { 64 };
+    const BLOCK_BYTES: usize = if Shape::<K, V>::requested(false) > 64 { 128 } else { 64 };
 }
 
 impl<K, V> Drop for Table<K, V> {

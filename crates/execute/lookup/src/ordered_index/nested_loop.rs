@@ -88,7 +88,7 @@ impl<O: Outer> Walk for NestedLoop<'_, O> {
 const LEAF_BYTES: usize = 128;
 
 // SAFETY: nodes are borrowed, and nobody changes or frees them meanwhile; pairs in memory order are
-// no place at all.
+// not a place at all.
 unsafe impl Preloadable for NestedLoop<'_, Clustered<'_>> {
     const BLOCK_BYTES: usize = LEAF_BYTES;
 }

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use workahead_lookup::Technique;
 use workahead_walks::random::Random;
 
-/// Histories of a test that is not told how many.
+/// Histories of a test whose number is not given.
 const CASES: u64 = 24;
 
 /// Runs histories from seeds, or that of one seed.

@@ -123,7 +123,7 @@ class Index:
             "null_aware": False,
             "build_side": "right",
             "maintain_order": None,
-            "design": "auto",
+            "layout": "auto",
             "threads": _count("threads", threads),
             "batch_rows": _count("batch_rows", batch_rows),
             "memory_limit": None,

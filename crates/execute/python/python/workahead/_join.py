@@ -60,7 +60,7 @@ def join(
     null_aware: bool = False,
     build_side: str = "auto",
     maintain_order: str | None = None,
-    design: str = "auto",
+    layout: str = "auto",
     threads: int | None = None,
     batch_rows: int | None = None,
     memory_limit: int | str | None = None,
@@ -104,7 +104,7 @@ def join(
         ``left`` or ``right``: rows are in the order of that side, with unmatched rows of the
         other side at the end. The join then uses one thread and can't spill. By default the order
         is arbitrary, and differs between runs with several threads.
-    design
+    layout
         The layout of the table: ``auto``, ``buckets``, ``dense``, ``bloom``.
     threads
         By default one for every CPU that this process may use.
@@ -157,7 +157,7 @@ def join(
         "null_aware": null_aware,
         "build_side": _smaller(left, right) if build_side == "auto" else build_side,
         "maintain_order": maintain_order,
-        "design": design,
+        "layout": layout,
         "threads": _count("threads", threads),
         "batch_rows": _count("batch_rows", batch_rows),
         "memory_limit": _bytes(memory_limit),
@@ -218,7 +218,7 @@ class Reader:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """Facts of the join: rows, the table and the reasons for its design, memory, spilling.
+        """Facts of the join: rows, the table and the reasons for its layout, memory, spilling.
 
         ``None`` before the table is built; final when everything is read. The names are those of
         ``workahead join --json``: ``…_bytes`` are bytes, ``…_seconds`` seconds (``…_cpu_seconds``

@@ -137,7 +137,7 @@ impl Arguments {
         arguments.of_suite()
     }
 
-    /// What is left out is all that the suite has, and what is named has to be part of it.
+    /// An option that is left out means all that the suite has; named values must be part of it.
     fn of_suite(mut self) -> Result<Self, String> {
         let (count, storages) = (self.suite.queries(), self.suite.storages());
         if self.queries.is_empty() {

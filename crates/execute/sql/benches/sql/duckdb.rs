@@ -58,7 +58,7 @@ impl Duckdb {
         let mut answer = connection.ask(&text).map_err(|error| error.to_string())?;
         let chunk = answer.next_chunk().ok_or("DuckDB explains nothing")?;
         let Ok(Cell::Text(profile)) = chunk.cell(chunk.columns() - 1, 0) else {
-            return Err("DuckDB's profile is no text".to_owned());
+            return Err("DuckDB's profile is not a text".to_owned());
         };
         let profile: Value = serde_json::from_str(profile).map_err(|error| error.to_string())?;
         let mut times = Times::default();

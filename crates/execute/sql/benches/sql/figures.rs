@@ -369,7 +369,7 @@ pub(crate) fn notes(arguments: &Arguments) -> Vec<String> {
          gain more."
             .to_owned(),
         "All arms have DataFusion's own settings and tables with statistics. `joins` is ours \
-         without sideways filters (workahead.sideways_filters): each join for itself. `measured` \
+         without sideways filters (workahead.sideways_filters): each join for itself. `runtime` \
          is ours with the build side chosen at run time (workahead.build_side), which corrects \
          plans and not joins."
             .to_owned(),

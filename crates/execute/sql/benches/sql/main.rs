@@ -3,13 +3,13 @@
 //!
 //! ```text
 //! tables (in memory, in Parquet) × threads ─► sessions, alike but for the rule
-//! each query: a warm-up, whose rows are compared, then rounds: stock ours joins measured, ours …
+//! each query: a warm-up, whose rows are compared, then rounds: stock ours joins runtime, ours …
 //! each pair ─► log-ratio of CPU times ─► interval; stock again, timed inside its joins ─► bound
 //! ```
 //!
 //! All sessions have DataFusion's own settings, and tables with statistics (rows, bytes, nulls,
 //! minimum and maximum, as Parquet has them): without them the planner builds on the wrong side,
-//! and a win would be over a plan and not over a join. So `measured`, ours with the build side
+//! and a win would be over a plan and not over a join. So `runtime`, ours with the build side
 //! chosen at run time, is an arm of its own: it corrects plans. `joins` is ours without sideways
 //! filters, which save more than joins. With `--duckdb`, DuckDB runs in the same rounds.
 //! `cargo xtask bench sql --help`.

@@ -44,7 +44,7 @@ pub(crate) enum Arm {
     /// Ours without sideways filters: each join for itself.
     Joins,
     /// Ours with the build side chosen at run time.
-    Measured,
+    Runtime,
     /// Ours with filters evaluated while Parquet is decoded, all of them.
     Pushed,
     /// Ours with each equal subplan run anew.
@@ -53,10 +53,10 @@ pub(crate) enum Arm {
 
 impl Arm {
     /// Those that are compared with [`Arm::Stock`] if nothing else is said.
-    pub(crate) const OURS: [Self; 3] = [Self::Ours, Self::Joins, Self::Measured];
+    pub(crate) const OURS: [Self; 3] = [Self::Ours, Self::Joins, Self::Runtime];
 
     pub(crate) fn named(name: &str) -> Result<Self, String> {
-        let all = [Self::Ours, Self::Joins, Self::Measured, Self::Pushed, Self::Copies];
+        let all = [Self::Ours, Self::Joins, Self::Runtime, Self::Pushed, Self::Copies];
         all.into_iter().find(|arm| arm.name() == name).ok_or_else(|| {
             let names = all.map(Self::name).join(", ");
             format!("unknown arm {name}: choose from {names}")
@@ -68,7 +68,7 @@ impl Arm {
             Self::Stock => "stock",
             Self::Ours => "ours",
             Self::Joins => "joins",
-            Self::Measured => "measured",
+            Self::Runtime => "runtime",
             Self::Pushed => "pushed",
             Self::Copies => "copies",
         }
@@ -79,7 +79,7 @@ impl Arm {
         match self {
             Self::Stock | Self::Ours => None,
             Self::Joins => Some("set workahead.sideways_filters = false"),
-            Self::Measured => Some("set workahead.build_side = 'measured'"),
+            Self::Runtime => Some("set workahead.build_side = 'runtime'"),
             Self::Pushed => Some("set datafusion.execution.parquet.pushdown_filters = true"),
             Self::Copies => Some("set workahead.reuse_subplans = false"),
         }

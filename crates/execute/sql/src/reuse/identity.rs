@@ -39,7 +39,7 @@ impl Identity {
         if plan.exists(|node| Ok(differs_each_time(node))).unwrap_or(true) {
             return None;
         }
-        // Rows in memory are no part of the bytes: there can be any number of them.
+        // Rows in memory are not part of the bytes: there can be any number of them.
         let mut places = Vec::new();
         let without_rows = Arc::clone(plan).transform_up(|node| {
             functions_of(node.as_ref(), &mut places)?;
@@ -106,7 +106,7 @@ fn bytes_say_all(files: &FileScanConfig) -> bool {
 }
 
 /// Whether windows have a filter, or leave out nulls. DataFusion says so neither in their bytes,
-/// nor when asked for their expressions, nor by methods that others may call.
+/// nor when queried for their expressions, nor by methods that others may call.
 fn has_hidden_parts(node: &dyn ExecutionPlan) -> bool {
     let bounded =
         node.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);

@@ -23,10 +23,10 @@ const POOL_PART: usize = 16;
 /// keys together). It ends with the plan.
 type Collected = Shared<BoxFuture<'static, CollectedRows>>;
 type CollectedRows = std::result::Result<Arc<Rows>, Arc<DataFusionError>>;
-/// Those that nobody asked for yet are none.
+/// `None` for those that no reader has requested yet.
 type Partitions = Vec<Mutex<Option<Collected>>>;
 
-/// What is run once.
+/// A subplan that is run once.
 #[derive(Default)]
 pub(super) struct Subplan {
     /// Names it in `EXPLAIN`.

@@ -205,9 +205,9 @@ mod tests {
         let table = "set datafusion.execution.batch_size = 64; \
                      create table t as select v % 13 as g, md5(cast(v % 337 as varchar)) as trace \
                      from generate_series(1, 40000) as s(v)";
-        let asked = "select g, count(distinct trace) as n from t group by g";
-        let asked = [&[table][..], &[asked; 10]].concat().join(";");
-        for statement in session.statements(&asked, &STOP).unwrap() {
+        let query = "select g, count(distinct trace) as n from t group by g";
+        let statements = [&[table][..], &[query; 10]].concat().join(";");
+        for statement in session.statements(&statements, &STOP).unwrap() {
             let mut answer = session.run(&statement, &STOP).unwrap();
             while answer.next_batch().unwrap().is_some() {}
         }

@@ -16,7 +16,7 @@ const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
 pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|part| {
         let LogicalPlan::Copy(copy) = part else { return Ok(TreeNodeRecursion::Continue) };
-        // What is no path of this machine is a store's own matter.
+        // Other URLs than paths of this machine are left to their stores.
         let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
         if path.contains(['*', '?', '[']) {
             return plan_err!(
@@ -25,7 +25,7 @@ pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
         }
         match Path::new(path).symlink_metadata() {
             Ok(found) if !found.is_file() && !found.is_dir() => {
-                plan_err!("{path} is no regular file, and COPY would replace it by one")
+                plan_err!("{path} is not a regular file, and COPY would replace it by one")
             }
             _ => Ok(TreeNodeRecursion::Continue),
         }

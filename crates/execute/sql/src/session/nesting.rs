@@ -71,7 +71,7 @@ impl Parsing {
 /// patterns. Hundreds of one in a statement, or [`OPEN_MAX`] brackets that are open at a place, are
 /// refused unparsed, since the parser recurses over some.
 fn check_words(sql: &str) -> Result<()> {
-    // What can't be read is the parser's to refuse.
+    // The parser refuses text that can't be read.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Ok(()) };
     let tokens = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
     // A type in a text is parsed by recursion too.

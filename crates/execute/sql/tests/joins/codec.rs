@@ -60,7 +60,7 @@ async fn a_decoded_plan_returns_the_same_rows() {
 async fn join_options_are_encoded_with_the_plan() {
     let (changed, other) = (session(true, partitioned(2)), session(true, partitioned(2)));
     register_sides(&changed);
-    for set in ["design = 'buckets'", "build_side = 'measured'"] {
+    for set in ["layout = 'buckets'", "build_side = 'runtime'"] {
         changed.sql(&format!("set workahead.{set}")).await.unwrap();
     }
     let codec = WorkaheadCodec::default();
@@ -70,7 +70,7 @@ async fn join_options_are_encoded_with_the_plan() {
     let decoded = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).unwrap();
     let [sent_text, decoded_text] =
         [&sent, &decoded].map(|plan| displayable(plan.as_ref()).indent(false).to_string());
-    assert!(decoded_text.contains("design=buckets, build_side=measured"));
+    assert!(decoded_text.contains("layout=buckets, build_side=runtime"));
     assert_eq!(decoded_text, sent_text);
     assert_eq!(rows(&other, decoded).await.unwrap(), rows(&changed, sent).await.unwrap());
 }

@@ -139,7 +139,7 @@ async fn a_right_build_side_leaves_the_filter_empty() {
         let mut config = SessionConfig::new().with_target_partitions(1);
         config.options_mut().optimizer.join_reordering = false;
         let context = tables(true, config, home.path()).await;
-        context.sql("set workahead.build_side = 'measured'").await.unwrap();
+        context.sql("set workahead.build_side = 'runtime'").await.unwrap();
         let sql = format!("select l.v, r.v from {left} l join {right} r on l.k = r.k");
         let (rows, _, text) = run(&context, &sql).await;
         assert_eq!(rows.len(), 2_000 - 2 + 1, "keys other than null, and the frame's line");

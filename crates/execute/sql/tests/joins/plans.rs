@@ -63,12 +63,12 @@ async fn ours_has_every_metric_of_stock_with_the_same_rows() {
     }
     assert_eq!(measured[0].0, measured[1].0);
     for name in &measured[0].1 {
-        // DataFusion's count of a design that ours does not have.
+        // DataFusion's count of a layout that ours does not have.
         if name != "array_map_created_count" {
             assert!(measured[1].1.contains(name), "{name} is not in {:?}", measured[1].1);
         }
     }
-    assert!(measured[1].2.contains("design=") && !measured[1].2.contains("design=none"));
+    assert!(measured[1].2.contains("layout=") && !measured[1].2.contains("layout=none"));
 }
 
 fn find(
@@ -116,13 +116,13 @@ async fn a_limit_in_the_join_ends_it() {
 }
 
 #[tokio::test]
-async fn a_wrong_design_is_one_clear_error() {
+async fn a_wrong_layout_is_one_clear_error() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
-    context.sql("set workahead.design = 'fast'").await.unwrap();
+    context.sql("set workahead.layout = 'fast'").await.unwrap();
     let frame = context.sql("select 1 from l join r on l.a = r.b").await.unwrap();
     let error = frame.create_physical_plan().await.unwrap_err().to_string();
-    assert!(error.contains("there is no design \"fast\": choose from"), "{error}");
+    assert!(error.contains("unknown layout \"fast\"; use auto"), "{error}");
 }
 
 #[tokio::test]
@@ -131,18 +131,18 @@ async fn join_options_are_shown_and_applied() {
     register_sides(&context);
     let sql = "select l.text, r.text from l join r on l.a = r.b";
     let expected = rows(&context, plan(&context, sql).await).await.unwrap();
-    let options = [("design", "buckets"), ("build_side", "measured")];
+    let options = [("layout", "buckets"), ("build_side", "runtime")];
     for (option, name) in options {
         context.sql(&format!("set workahead.{option} = '{name}'")).await.unwrap();
     }
     let plan = plan(&context, sql).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
-    assert!(text.contains(", design=buckets, build_side=measured"), "{text}");
+    assert!(text.contains(", layout=buckets, build_side=runtime"), "{text}");
     let tree = displayable(plan.as_ref()).tree_render().to_string();
-    assert!(tree.contains("design") && tree.contains("buckets"), "{tree}");
+    assert!(tree.contains("layout") && tree.contains("buckets"), "{tree}");
     assert_eq!(rows(&context, plan.clone()).await.unwrap(), expected);
     let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
-    for word in ["design=buckets", "build_side=left"] {
+    for word in ["layout=buckets", "build_side=left"] {
         assert!(metrics.contains(word), "{metrics}");
     }
 }
@@ -151,12 +151,12 @@ async fn join_options_are_shown_and_applied() {
 async fn dense_keys_get_a_perfect_hash_table_unless_buckets_are_set() {
     let context = session(true, SessionConfig::new());
     register_sides(&context);
-    for (setting, design) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
-        context.sql(&format!("set workahead.design = '{setting}'")).await.unwrap();
+    for (setting, layout) in [("auto", "dense"), ("dense", "dense"), ("buckets", "buckets")] {
+        context.sql(&format!("set workahead.layout = '{setting}'")).await.unwrap();
         let plan = plan(&context, "select l.text from l join r on l.at = r.at").await;
         rows(&context, plan.clone()).await.unwrap();
         let metrics = find(&plan, OURS).unwrap().metrics().unwrap().aggregate_by_name().to_string();
-        assert!(metrics.contains(&format!("design={design}")), "{metrics}");
+        assert!(metrics.contains(&format!("layout={layout}")), "{metrics}");
     }
 }
 

@@ -63,13 +63,13 @@ async fn planned(
         .unwrap()
 }
 
-fn by_measuring() -> WorkaheadOptions {
-    WorkaheadOptions { build_side: "measured".to_owned(), ..WorkaheadOptions::default() }
+fn at_run_time() -> WorkaheadOptions {
+    WorkaheadOptions { build_side: "runtime".to_owned(), ..WorkaheadOptions::default() }
 }
 
-fn measured(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
+fn with_runtime_build_side(planned: HashJoinExec) -> Arc<dyn ExecutionPlan> {
     let ours = WorkaheadJoinExec::try_new(Arc::new(planned)).unwrap();
-    let ours = ours.with_options(&by_measuring()).unwrap();
+    let ours = ours.with_options(&at_run_time()).unwrap();
     assert!(ours.chooses_build_side());
     assert_eq!(ours.maintains_input_order(), [false; 2]);
     Arc::new(ours)
@@ -84,7 +84,8 @@ async fn every_join_type_returns_the_same_rows_from_either_build_side() {
         for mode in [PartitionMode::CollectLeft, PartitionMode::Partitioned] {
             for (left, right, built) in [("many", "few", "right"), ("few", "many", "left")] {
                 let stock = planned(&context, left, right, join_type, mode).await;
-                let ours = measured(planned(&context, left, right, join_type, mode).await);
+                let ours =
+                    with_runtime_build_side(planned(&context, left, right, join_type, mode).await);
                 let expected = rows(&context, Arc::new(stock)).await.unwrap();
                 let found = rows(&context, Arc::clone(&ours)).await.unwrap();
                 assert!(found == expected, "{join_type} {mode:?} {left} {right}");
@@ -108,7 +109,7 @@ async fn buffered_batches_are_charged_and_released() {
         let join = planned(&context, "many", "few", JoinType::Inner, mode).await;
         let expected = rows(&session(false, SessionConfig::new()), Arc::new(join)).await.unwrap();
         let join = planned(&context, "many", "few", JoinType::Inner, mode).await;
-        let ours = measured(join);
+        let ours = with_runtime_build_side(join);
         let found = rows(&context, Arc::clone(&ours)).await.unwrap();
         assert!(found == expected, "in {limit_bytes} bytes");
         assert_eq!(pool.reserved(), 0);
@@ -122,7 +123,7 @@ async fn buffered_batches_are_charged_and_released() {
 #[tokio::test]
 async fn several_probers_of_one_table_need_the_planned_build_side() {
     let context = session(true, SessionConfig::new().with_target_partitions(3));
-    context.sql("set workahead.build_side = 'measured'").await.unwrap();
+    context.sql("set workahead.build_side = 'runtime'").await.unwrap();
     register(&context, "few", FEW);
     let left = Arc::new(CoalescePartitionsExec::new(plan(&context, "select k from few").await));
     let right = plan(&context, "select k from few").await;
@@ -134,5 +135,5 @@ async fn several_probers_of_one_table_need_the_planned_build_side() {
     let join = HashJoinExecBuilder::new(left, right, on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build().unwrap();
     let ours = WorkaheadJoinExec::try_new(Arc::new(join)).unwrap();
-    assert!(!ours.with_options(&by_measuring()).unwrap().chooses_build_side());
+    assert!(!ours.with_options(&at_run_time()).unwrap().chooses_build_side());
 }

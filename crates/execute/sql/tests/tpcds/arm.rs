@@ -140,11 +140,11 @@ impl Outcomes {
     fn add(&mut self, runtime: &Runtime, context: &SessionContext, (data, number): (&Data, usize)) {
         let text = rewrites::for_datafusion(number, &data.query(number));
         let (whole, limit) = without_limit(&text);
-        let asked = if self.arm.limits { text.clone() } else { whole.to_owned() };
+        let query = if self.arm.limits { text.clone() } else { whole.to_owned() };
         let limit = limit.filter(|_| self.arm.limits);
         let own = context.clone();
         // In a task, on a stack that is deep enough for planning too.
-        let limited = async move { tokio::time::timeout(PATIENCE, run(&own, &asked)).await };
+        let limited = async move { tokio::time::timeout(PATIENCE, run(&own, &query)).await };
         let ran = runtime.block_on(runtime.spawn(limited));
         let ran = ran.map(|ended| ended.unwrap_or_else(|_| exec_err!("it does not end")));
         match ran {

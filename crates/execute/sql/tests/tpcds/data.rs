@@ -114,8 +114,8 @@ fn make(scale: f64, folder: &Path) -> Result<(), Error> {
         duckdb.run(&format!("copy {table} to '{}' (format parquet)", path.display()))?;
     }
     for number in 1..=QUERIES {
-        let asked = format!("select query from tpcds_queries() where query_nr = {number}");
-        let query = rows(&mut duckdb, &asked)?.remove(0).remove(0);
+        let its_text = format!("select query from tpcds_queries() where query_nr = {number}");
+        let query = rows(&mut duckdb, &its_text)?.remove(0).remove(0);
         answer(&mut duckdb, without_limit(&query).0, &folder.join(format!("q{number:02}.txt")))?;
         std::fs::write(text(folder, number), query).expect("room on the disk");
     }

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What was requested on the command line.
+/// The arguments of the command line.
 pub(crate) struct Arguments {
     /// Small sizes and one round: that the bench still runs, and its answers are right.
     pub(crate) small: bool,
@@ -73,7 +73,7 @@ impl<'a, T: ?Sized> Case<'a, T> {
 
 /// A case's name and its seconds in every round.
 pub(crate) struct Timed {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
     rounds: Vec<f64>,
 }

@@ -37,12 +37,12 @@ proptest! {
                 let memory = &mut Prefetching::<ToL1>::default();
                 with_isa!(detected, isa => {
                     let _proof = isa;
-                    sift(&filter, probes, memory, &mut survivors)
+                    filter_keys(&filter, probes, memory, &mut survivors)
                 });
                 let rows = survivors.rows().iter().copied();
                 let found: Vec<_> = rows.zip(survivors.keys().iter().copied()).collect();
                 prop_assert_eq!(&found, &expected);
-                sift(&filter, probes, &mut Direct, &mut survivors);
+                filter_keys(&filter, probes, &mut Direct, &mut survivors);
                 prop_assert_eq!(survivors.keys().len(), expected.len());
             }
             prop_assert!(probes.iter().zip(0..)

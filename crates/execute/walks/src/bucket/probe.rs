@@ -117,5 +117,5 @@ impl<I: Compare, N: Matches> Walk for Probe<'_, I, N> {
     }
 }
 
-// SAFETY: buckets are borrowed, and immutable, for `'a`; a key column is no place at all.
+// SAFETY: buckets are borrowed, and immutable, for `'a`; a key column is not a place at all.
 unsafe impl<I: Compare, N: Matches> Preloadable for Probe<'_, I, N> {}

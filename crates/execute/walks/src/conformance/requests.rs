@@ -12,7 +12,7 @@ use crate::walk::{Row, Sink, Walk};
 #[derive(Default)]
 struct Granted {
     /// Requests for by the call before.
-    asked: Vec<Place>,
+    requested: Vec<Place>,
     /// Its own input: announced as such, or read as hot when it started.
     own: Vec<(usize, usize)>,
 }
@@ -22,14 +22,14 @@ impl Granted {
         let (first, end) = (access.address, access.address + access.bytes as usize);
         let within = |&(from, to): &(usize, usize)| from <= first && end <= to;
         let own = access.kind != Kind::Write && self.own.iter().any(within);
-        own || self.asked_up_to(first) >= end
+        own || self.requested_up_to(first) >= end
     }
 
     /// How far the places that were requested reach from `first` on: a value of several lines may
     /// be requested line by line.
-    fn asked_up_to(&self, first: usize) -> usize {
-        let asked = self.asked.iter().map(|place| (place.address().addr(), place.bytes()));
-        let mut places: Vec<(usize, usize)> = asked.collect();
+    fn requested_up_to(&self, first: usize) -> usize {
+        let requested = self.requested.iter().map(|place| (place.address().addr(), place.bytes()));
+        let mut places: Vec<(usize, usize)> = requested.collect();
         places.sort_unstable();
         places.iter().fold(first, |reached, &(from, bytes)| match from <= reached {
             true => reached.max(from + bytes),
@@ -86,7 +86,7 @@ fn not_granted(row: Row, access: &Access, when: &str) -> Fault {
     let Access { bytes, address, kind, .. } = access;
     let does = if *kind == Kind::Write { "writes" } else { "reads" };
     let what = format!("row {row} {does} {bytes} bytes at {address:#x} {when}");
-    Fault { law: Law::OnlyTheAskedFor, what }
+    Fault { law: Law::OnlyTheRequested, what }
 }
 
 fn places<A: References>(row: Row, asks: &A) -> Result<Vec<Place>, Fault> {
@@ -96,7 +96,7 @@ fn places<A: References>(row: Row, asks: &A) -> Result<Vec<Place>, Fault> {
     if count != asks.count() || !(least..=most).contains(&count) {
         let what =
             format!("row {row} asks for {count} places where {least} to {most} are declared");
-        return Err(Fault { law: Law::OnlyTheAskedFor, what });
+        return Err(Fault { law: Law::OnlyTheRequested, what });
     }
     Ok(places)
 }
@@ -104,7 +104,7 @@ fn places<A: References>(row: Row, asks: &A) -> Result<Vec<Place>, Fault> {
 impl<W: Walk> Watch<W> for Requests<W::Hit> {
     fn start(&mut self, walk: &mut W, row: Row) -> Result<W::Cursor, Fault> {
         let input = walk.input(row).map(|place| (place.address().addr(), place.bytes()));
-        let mut granted = Granted { asked: Vec::new(), own: Vec::new() };
+        let mut granted = Granted { requested: Vec::new(), own: Vec::new() };
         granted.own.extend(input.map(|(first, bytes)| (first, first + bytes)));
         let mut row_itself: Option<Access> = None;
         let mut traced = Traced::thread(0);
@@ -121,9 +121,9 @@ impl<W: Walk> Watch<W> for Requests<W::Hit> {
             }
             granted.own.push((access.address, access.address + access.bytes as usize));
         }
-        granted.asked = places(row, &asks)?;
+        granted.requested = places(row, &asks)?;
         if let Some(read) =
-            row_itself.filter(|read| granted.asked_up_to(read.address) > read.address)
+            row_itself.filter(|read| granted.requested_up_to(read.address) > read.address)
         {
             return Err(not_granted(row, &read, "when it starts, beyond its input"));
         }
@@ -152,7 +152,7 @@ impl<W: Walk> Watch<W> for Requests<W::Hit> {
             }
         }
         match asks {
-            Some(asks) => granted.asked = places(row, &asks)?,
+            Some(asks) => granted.requested = places(row, &asks)?,
             None => {
                 self.rows.remove(&row);
                 return Ok(false);

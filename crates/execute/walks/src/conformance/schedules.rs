@@ -1,5 +1,5 @@
 //! Laws 2 and 5 under the schedules that there are: every one at every width, paused by sinks that
-//! become full, and asked again when there is nothing to do.
+//! become full, and run again when there is nothing to do.
 
 use super::{Broken, Found, Law};
 use crate::memory::{Memory, Prefetching, ToL1, ToL2};

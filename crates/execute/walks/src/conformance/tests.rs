@@ -136,9 +136,9 @@ fn a_walk_without_sin_passes() {
 #[test]
 fn every_sin_is_found_under_its_law() {
     for (sin, law, says) in [
-        (Sin::ReadsTheNeighbour, Law::OnlyTheAskedFor, "reads 8 bytes"),
-        (Sin::ReadsAtTheStart, Law::OnlyTheAskedFor, "when it starts"),
-        (Sin::WritesItsInput, Law::OnlyTheAskedFor, "writes 8 bytes"),
+        (Sin::ReadsTheNeighbour, Law::OnlyTheRequested, "reads 8 bytes"),
+        (Sin::ReadsAtTheStart, Law::OnlyTheRequested, "when it starts"),
+        (Sin::WritesItsInput, Law::OnlyTheRequested, "writes 8 bytes"),
         (Sin::EmitsTwice, Law::OneHitAStep, "emits 2 hits"),
         (Sin::EmitsForAnother, Law::OneHitAStep, "emits a hit of row 1"),
         (Sin::CarriesTheCount, Law::PlacesNotFacts, "counts"),
@@ -159,14 +159,14 @@ fn a_message_names_the_law_by_number_and_the_drive() {
 }
 
 #[test]
-fn missing_hits_more_hits_and_other_hits_are_told() {
+fn missing_hits_more_hits_and_other_hits_are_reported() {
     let expected = [(0, 3_u64), (1, 4)];
-    let told = |found: &[(Row, u64)]| hits_equal(&expected, found.to_vec()).unwrap_err();
-    assert_eq!(told(&[(0, 3)]), "1 hits, expected 2; the first that differs is none, not (1, 4)");
+    let error = |found: &[(Row, u64)]| hits_equal(&expected, found.to_vec()).unwrap_err();
+    assert_eq!(error(&[(0, 3)]), "1 hits, expected 2; the first that differs is none, not (1, 4)");
     assert_eq!(
-        told(&[(0, 3), (1, 4), (1, 4)]),
+        error(&[(0, 3), (1, 4), (1, 4)]),
         "3 hits, expected 2; the first that differs is (1, 4), not none"
     );
-    assert!(told(&[(0, 3), (1, 5)]).contains("is (1, 5), not (1, 4)"));
+    assert!(error(&[(0, 3), (1, 5)]).contains("is (1, 5), not (1, 4)"));
     assert_eq!(hits_equal(&expected, vec![(1, 4), (0, 3)]), Ok(()));
 }

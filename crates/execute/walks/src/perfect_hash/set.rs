@@ -169,13 +169,13 @@ mod tests {
             });
             let expected: BTreeSet<u64> = keys.iter().copied().collect();
             assert_eq!(set.len(), expected.len());
-            let asked: Vec<u64> = (0..span + 200)
+            let probes: Vec<u64> = (0..span + 200)
                 .map(|at| lowest.wrapping_add(at).wrapping_sub(100))
                 .chain([0, u64::MAX, 1 << 63])
                 .collect();
             let mut selection = SelectionVector::default();
-            look_up(&set, &asked, &mut selection);
-            for (key, (found, _)) in asked.iter().zip(selection.each()) {
+            look_up(&set, &probes, &mut selection);
+            for (key, (found, _)) in probes.iter().zip(selection.each()) {
                 assert_eq!(found, expected.contains(key), "{key} of {lowest} + {span}");
                 assert!(set.line(*key) * LINE_BYTES < set.bytes());
             }

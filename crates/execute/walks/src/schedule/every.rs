@@ -1,5 +1,5 @@
 //! Every schedule at every width, for tests that say what they expect in assertions: the part of
-//! the kit in [`laws`](crate::laws) that needs no oracle.
+//! the kit in [`conformance`](crate::conformance) that needs no oracle.
 
 use crate::conformance::schedules::each;
 use crate::walk::{Row, Rows, Walk};

@@ -50,14 +50,14 @@ impl<W: Walk> Schedule<W> for InTurn<W::Cursor> {
             let Some(row) = rows.next() else { return Pause::Drained };
             let (mut cursor, _) = walk.start(row, memory);
             // The first step stands before the loop, so that what only it does (a walk's first
-            // state is never come back to) is not asked for again in every round.
-            let mut asked = walk.step(&mut cursor, memory, sink).is_some();
-            while asked {
+            // state is never come back to) is not tested again in every round.
+            let mut is_walking = walk.step(&mut cursor, memory, sink).is_some();
+            while is_walking {
                 if sink.is_full() {
                     self.paused = Some(cursor);
                     return Pause::Full;
                 }
-                asked = walk.step(&mut cursor, memory, sink).is_some();
+                is_walking = walk.step(&mut cursor, memory, sink).is_some();
             }
         }
         Pause::Full

@@ -30,9 +30,9 @@ pub enum TechniqueError {
     Key {
         /// The technique.
         name: String,
-        /// What was given.
+        /// The given option.
         key: String,
-        /// What it takes.
+        /// The options that it takes.
         known: &'static str,
     },
     /// A value out of range or of the wrong kind.
@@ -42,9 +42,9 @@ pub enum TechniqueError {
         name: String,
         /// The option.
         key: String,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it must be.
+        /// The values that it takes.
         wanted: String,
     },
 }

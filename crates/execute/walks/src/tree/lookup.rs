@@ -176,8 +176,8 @@ impl<N: Node, O: Outer, S: Search> Walk for Lookup<'_, N, O, S> {
     }
 }
 
-// SAFETY: the tree's nodes are borrowed, and immutable, for `'a`; pairs in memory order are no
-// place at all.
+// SAFETY: the tree's nodes are borrowed, and immutable, for `'a`; pairs in memory order are
+// not a place at all.
 unsafe impl<N: Node, S: Search> Preloadable for Lookup<'_, N, Clustered<'_>, S> {
     const BLOCK_BYTES: usize = size_of::<N>();
 }

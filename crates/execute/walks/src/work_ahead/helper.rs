@@ -124,7 +124,7 @@ impl Helper {
         }
     }
 
-    /// Waits, if told to, until a slot's first pointer differs from the last one loaded there.
+    /// Waits, if set to, until a slot's first pointer differs from the last one loaded there.
     /// `None` when the main thread finished meanwhile.
     #[inline(always)]
     fn changed<A: References>(

@@ -89,7 +89,7 @@ impl<A: References> Drop for Finish<'_, A> {
 /// The main thread never waits for the helper, which may start late, stop or die: the hits are the
 /// same. (Locked slots are the exception, [`Guard::Mutex`].) Only the end of the run waits, for the
 /// load the helper is at: it must not outlive the memory it loads. `None` is returned for a helper
-/// that was not asked for, could not be started or did not live to report.
+/// that was not requested, could not be started or did not live to report.
 ///
 /// # Errors
 /// When the helper's CPU is not allowed; then nothing has run.

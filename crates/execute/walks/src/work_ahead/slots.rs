@@ -106,7 +106,7 @@ impl<A: References> Slots<A> {
     /// As [`of_size`](Self::of_size).
     #[must_use]
     pub fn of_pairs<S>(size: usize, guard: Guard) -> Self {
-        // The model checker's atomics are no words of memory.
+        // The model checker's atomics are not words of memory.
         if cfg!(loom) || align_of::<Option<S>>() > align_of::<usize>() {
             return Self::of_size(size, guard);
         }

@@ -35,7 +35,7 @@ struct Fault {
     kind: Kind,
     /// Set when the main thread has emitted its last hit.
     done: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
     gave_up: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ enum Kind {
 impl Fault {
     fn new(kind: Kind) -> Self {
         let (calls, gave_up) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { calls, kind, done: Mutex::new(false), told: Condvar::new(), gave_up }
+        Self { calls, kind, done: Mutex::new(false), notified: Condvar::new(), gave_up }
     }
 
     /// A load of the helper.
@@ -70,7 +70,7 @@ impl Fault {
     fn stop(&self) {
         let patience = Duration::from_secs(20);
         let done = self.done.lock().unwrap();
-        let waited = self.told.wait_timeout_while(done, patience, |done| !*done).unwrap();
+        let waited = self.notified.wait_timeout_while(done, patience, |done| !*done).unwrap();
         self.gave_up.store(waited.1.timed_out(), Ordering::Relaxed);
     }
 }
@@ -124,7 +124,7 @@ impl Sink<u64> for Telling<'_> {
         self.hits.push((row, hit));
         if self.hits.len() == ROWS as usize {
             *self.fault.done.lock().unwrap() = true;
-            self.fault.told.notify_all();
+            self.fault.notified.notify_all();
         }
     }
 }

@@ -11,8 +11,8 @@ use workahead_walks::random::Random;
 /// slow the code down ask for fewer.
 pub(crate) fn cases(usual: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
-    let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    ProptestConfig { cases: if asked { default.cases } else { usual }, ..default }
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    ProptestConfig { cases: if is_set { default.cases } else { usual }, ..default }
 }
 
 /// The keys of two sides, and the order in which the second probes the first.

@@ -105,7 +105,7 @@ fn bucket_probes_keep_the_laws() {
     let first = || Probe::<_, First>::new(&table, Portable, &probe);
     check(first, probe.len(), |walk, found| {
         if let Some(odd) = found.iter().find(|hit| !expected.contains(hit)) {
-            return Err(format!("{odd:?} is no match"));
+            return Err(format!("{odd:?} is not a match"));
         }
         hits(&rows, |_: u64| ())(walk, found)
     });

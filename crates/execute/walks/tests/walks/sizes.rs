@@ -116,10 +116,10 @@ fn a_reference_for_every_line<P: Payload>(case: &Case) {
         let (mut cursor, mut asks) = walk.start(row, &mut Direct);
         let mut found = Vec::new();
         loop {
-            let (asked, before) = (lines(asks), found.len());
+            let (requested, before) = (lines(asks), found.len());
             let next = walk.step(&mut cursor, &mut Direct, &mut found);
             if found.len() > before {
-                assert_eq!(asked, of(found[before].1.1), "the build row");
+                assert_eq!(requested, of(found[before].1.1), "the build row");
                 rows_of_hits += 1;
             }
             match next {

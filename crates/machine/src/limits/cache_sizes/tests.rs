@@ -86,9 +86,9 @@ const PROCESSORS: [Processor; 6] = [
 fn caches_of_known_sizes_are_found() {
     for (caches, memory) in PROCESSORS {
         for how in [Replacement::Oldest, Replacement::Random] {
-            let knees = CacheSizes::of(&curve(&caches, memory, how));
-            assert_within(knees.l2_bytes, caches[1].0, 1.5, "L2");
-            assert_within(knees.useful_llc_bytes, caches[2].0, 1.5, "LLC");
+            let sizes = CacheSizes::of(&curve(&caches, memory, how));
+            assert_within(sizes.l2_bytes, caches[1].0, 1.5, "L2");
+            assert_within(sizes.useful_llc_bytes, caches[2].0, 1.5, "LLC");
         }
     }
 }
@@ -100,9 +100,9 @@ fn disturbances_move_them_little() {
         // Random replacement makes a step so soft that noise can hide its foot.
         for (how, most) in [(Replacement::Oldest, 0.15), (Replacement::Random, 0.05)] {
             for seed in 0..2 {
-                let knees = CacheSizes::of(&disturbed(curve(&caches, memory, how), most, seed));
-                assert_within(knees.l2_bytes, caches[1].0, 1.5, "L2");
-                assert_within(knees.useful_llc_bytes, caches[2].0, 1.5, "LLC");
+                let sizes = CacheSizes::of(&disturbed(curve(&caches, memory, how), most, seed));
+                assert_within(sizes.l2_bytes, caches[1].0, 1.5, "L2");
+                assert_within(sizes.useful_llc_bytes, caches[2].0, 1.5, "LLC");
             }
         }
     }
@@ -112,9 +112,9 @@ fn disturbances_move_them_little() {
 fn without_a_third_level_the_second_is_the_last() {
     let two = [(64 * KIB, 1.4), (1024 * KIB, 5.0)];
     for how in [Replacement::Oldest, Replacement::Random] {
-        let knees = CacheSizes::of(&curve(&two, (120.0, 0.02), how));
-        assert_within(knees.l2_bytes, 1024 * KIB, 1.5, "L2");
-        assert_eq!(knees.useful_llc_bytes, knees.l2_bytes);
+        let sizes = CacheSizes::of(&curve(&two, (120.0, 0.02), how));
+        assert_within(sizes.l2_bytes, 1024 * KIB, 1.5, "L2");
+        assert_eq!(sizes.useful_llc_bytes, sizes.l2_bytes);
     }
 }
 
@@ -136,9 +136,9 @@ fn too_little_of_a_curve_shows_nothing() {
 #[test]
 fn the_order_of_points_does_not_matter() {
     let mut points = curve(&PROCESSORS[1].0, PROCESSORS[1].1, Replacement::Random);
-    let knees = CacheSizes::of(&points);
+    let sizes = CacheSizes::of(&points);
     points.reverse();
-    assert_eq!(CacheSizes::of(&points), knees);
+    assert_eq!(CacheSizes::of(&points), sizes);
 }
 
 /// Five recordings in a row: a virtual machine with 512 KiB of L2 to a core, which others kept busy
@@ -163,10 +163,10 @@ fn recorded(text: &str) -> Vec<LatencyPoint> {
 
 #[test]
 fn a_busy_machine_is_measured_alike_five_times() {
-    let knees = RECORDED.map(|text| CacheSizes::of(&recorded(text)));
-    for one in knees {
+    let sizes = RECORDED.map(|text| CacheSizes::of(&recorded(text)));
+    for one in sizes {
         assert_within(one.l2_bytes, 512 * KIB, 1.2, "L2");
-        for other in knees {
+        for other in sizes {
             let llc = other.useful_llc_bytes.unwrap();
             assert_within(one.useful_llc_bytes, llc, 1.5, "useful LLC");
         }
@@ -186,7 +186,7 @@ fn the_last_level_is_what_is_usually_left_of_it() {
         .zip(&usual)
         .map(|(best, usual)| LatencyPoint { median_ns: usual.ns.max(best.ns), ..*best })
         .collect();
-    let knees = CacheSizes::of(&points);
-    assert_within(knees.l2_bytes, 512 * KIB, 1.5, "L2");
-    assert_within(knees.useful_llc_bytes, 8 * MIB, 1.5, "useful LLC");
+    let sizes = CacheSizes::of(&points);
+    assert_within(sizes.l2_bytes, 512 * KIB, 1.5, "L2");
+    assert_within(sizes.useful_llc_bytes, 8 * MIB, 1.5, "useful LLC");
 }

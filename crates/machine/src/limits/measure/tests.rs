@@ -48,7 +48,7 @@ fn a_quick_measurement_of_this_machine_is_complete() {
     assert!(0.0 < small && small < large, "{small} {large}");
     assert!(limits.bandwidth.iter().all(|point| point.read_bytes_per_s > 0.0));
     assert!(limits.bandwidth.iter().all(|point| point.store_bytes_per_s > 0.0));
-    // What is saved comes back the same: no figure is infinite or not a number.
+    // Saved limits come back the same: no figure is infinite or not a number.
     let json = serde_json::to_string(&limits).unwrap();
     assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), limits);
 }

@@ -8,7 +8,7 @@
 //! | none | that no two touch each other | none, by the probe |
 //! | none | nothing, or nothing clear | none, by the system |
 //!
-//! What was measured of CPUs overrides what a virtual machine reports about them.
+//! Measurements of CPUs override the reports of a virtual machine about them.
 
 use crate::machine::Machine;
 

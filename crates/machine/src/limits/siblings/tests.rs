@@ -15,7 +15,7 @@ fn pair(reported: Option<bool>, throughput_ratio: Option<f64>) -> Pair {
 }
 
 #[test]
-fn two_cores_and_siblings_are_told_apart() {
+fn two_cores_and_siblings_are_distinguished() {
     let alone = [work(100.0, 1.0), work(100.0, 1.0)];
     let cores = ratio_of(&alone, &[work(97.0, 1.0), work(96.0, 0.99)]);
     assert_eq!(pair(None, cores).behaviour(), Behaviour::TwoCores);
@@ -34,7 +34,7 @@ fn two_cores_and_siblings_are_told_apart() {
 #[test]
 fn disturbed_repetitions_show_nothing() {
     let alone = [work(100.0, 1.0), work(100.0, 1.0)];
-    // The second hardly ran: the first was alone, and its speed is no proof of a second core.
+    // The second hardly ran: the first was alone, and its speed does not prove a second core.
     assert_eq!(ratio_of(&alone, &[work(100.0, 1.0), work(100.0, 0.4)]), None);
     assert_eq!(
         ratio_of(&[work(0.0, 1.0), work(0.0, 1.0)], &[work(1.0, 1.0), work(1.0, 1.0)]),
@@ -43,7 +43,7 @@ fn disturbed_repetitions_show_nothing() {
 }
 
 #[test]
-fn what_contradicts_the_system_is_found() {
+fn contradictions_with_the_system_are_found() {
     let siblings = Siblings {
         pairs: vec![
             pair(Some(true), Some(0.5)),

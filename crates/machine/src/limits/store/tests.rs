@@ -14,7 +14,7 @@ fn place() -> (tempfile::TempDir, Machine, Limits) {
 }
 
 #[test]
-fn what_is_saved_is_loaded_and_nothing_else_is_left() {
+fn saved_limits_are_loaded_and_nothing_else_is_left() {
     let (directory, machine, limits) = place();
     let store = Store::at(&directory.path().join("not/there/yet"));
     assert_eq!(store.load(&machine), None);
@@ -32,7 +32,7 @@ fn broken_files_and_those_of_other_versions_and_machines_count_as_none() {
     let store = Store::at(directory.path());
     let path = store.save(&machine, &limits).unwrap();
     let whole = fs::read_to_string(&path).unwrap();
-    let other_version = whole.replacen("\"version\": 2", "\"version\": 1", 1);
+    let other_version = whole.replacen("\"version\": 3", "\"version\": 1", 1);
     let other_machine = whole.replacen(&limits.machine, "0123456789abcdef", 1);
     let no_number = whole.replacen("\"pause_ns\": 10.0", "\"pause_ns\": null", 1);
     for text in [&whole[..whole.len() / 2], "", "[]", &other_version, &other_machine, &no_number] {

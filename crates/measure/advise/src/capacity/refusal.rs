@@ -161,7 +161,7 @@ pub(super) fn of_capacity(
     model: &Model,
     capacity: &Capacity,
 ) -> Result<(), Refusal> {
-    // Of what was seen; what could not be seen widens the answer later and is named in it.
+    // Of what was seen; unseen parts widen the answer later and are named in it.
     let seen = capacity.ceiling_interval;
     let ends = seen.high / seen.low.max(f64::MIN_POSITIVE);
     if capacity.ceiling_per_s.is_finite() && ends <= ENDS_MAX {

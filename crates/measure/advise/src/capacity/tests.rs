@@ -112,7 +112,7 @@ fn refused(observed: &Observed) -> Refusal {
 }
 
 #[test]
-fn what_can_not_be_said_is_refused_with_what_would_be_needed() {
+fn unsupported_answers_are_refused_with_the_missing_data() {
     let seen = |loads| Seen { loads, windows: 60, ..SEEN };
     for (observed, reason, needed) in [
         (SERVER.observed(seen((0.001, 0.005)), 1), Reason::Idle, "more than 3 %"),

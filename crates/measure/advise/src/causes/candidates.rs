@@ -134,7 +134,7 @@ fn indexes(pair: Pair<'_>) -> Vec<Candidate> {
         capture.indexes.values().map(shape).collect()
     };
     let (before, after) = (shapes(pair.before), shapes(pair.after));
-    // What the other side could not read is not gone.
+    // Objects that the other side could not read are not gone.
     let is_unread = |capture: &Capture| {
         capture.indexes.is_empty() && capture.missing.iter().any(|says| says.starts_with("indexes"))
     };

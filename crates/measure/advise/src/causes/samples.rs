@@ -28,7 +28,7 @@ pub(super) fn of_cell(results: &Results, cell: usize) -> Capture {
     let mut facts: BTreeMap<String, String> = FACTS.iter().filter_map(description).collect();
     facts.insert("server".to_owned(), format!("{} {}", record.engine, record.engine_version));
     facts.insert("workahead".to_owned(), record.command_version.clone());
-    let settings = &results.plan.cells[cell].settings;
+    let settings = &results.run_plan.cells[cell].settings;
     let plan = results.plan_of(cell).cloned();
     Capture {
         software: record.engine.clone(),

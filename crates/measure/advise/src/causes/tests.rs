@@ -159,7 +159,7 @@ fn a_setting_of_the_log_has_what_the_log_takes() {
 }
 
 #[test]
-fn a_dropped_index_is_told_from_a_setting_that_changed_too() {
+fn a_dropped_index_is_distinguished_from_a_changed_setting() {
     let after = Server::with(|server| {
         server.indexes.remove(0);
         server.settings[1] = ("work_mem", "64 kB");
@@ -331,7 +331,7 @@ fn shares_are_a_sum() {
 }
 
 #[test]
-fn what_can_t_be_compared_is_refused_with_a_remedy() {
+fn incomparable_results_are_refused_with_a_remedy() {
     let capture = Server::usual().captured(1);
     let other = Capture { software: "mariadb".to_owned(), ..capture.clone() };
     let refused = |after: &Capture| Causes::of(&capture, after).unwrap_err().to_string();

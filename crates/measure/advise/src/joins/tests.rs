@@ -24,7 +24,7 @@ fn limits() -> Limits {
         });
     }
     Limits {
-        version: 2,
+        version: workahead_machine::limits::VERSION,
         machine: "0".to_owned(),
         processor: Some("Abacus".to_owned()),
         taken_unix_s: 0,

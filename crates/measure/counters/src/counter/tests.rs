@@ -167,7 +167,7 @@ fn fewer_counters_make_smaller_groups() {
 }
 
 #[test]
-fn refusals_are_told() {
+fn refusals_are_reported() {
     let table = table(TABLE);
     let forbidden = CountError::Forbidden { event: "INST_RETIRED.ANY".to_owned() };
     for error in [forbidden, CountError::Busy, CountError::TooManyFiles] {
@@ -184,7 +184,7 @@ fn refusals_are_told() {
 }
 
 #[test]
-fn a_source_that_denies_what_nobody_asked_for_ends_it() {
+fn a_source_that_denies_an_unrequested_event_ends_it() {
     let table = table(TABLE);
     let mut source = all_but(table, &[]);
     let odd = CountError::NoSuchEvent { event: "a, b".to_owned(), why: "no".to_owned() };

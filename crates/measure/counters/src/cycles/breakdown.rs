@@ -1,6 +1,6 @@
 //! CPI in three parts, and CPI of two kinds of code together.
 //!
-//! Keeton et al. (1998, section 3.1): what is neither spent computing nor stalled for resources is
+//! Keeton et al. (1998, section 3.1): time neither spent computing nor stalled for resources is
 //! stalled for instructions, so the three parts, each from events of its own, should add up to the
 //! cycles measured. How far they miss is the method's own error.
 

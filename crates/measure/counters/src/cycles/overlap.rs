@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(sum.cpi(), Err(reason.clone()));
         assert_eq!(sum.overlap(&Ok(2.0)), Err(reason));
         assert!(Component::of_events("x", &Ok(0.1), f64::NAN, quoted()).cpi.is_err());
-        assert!(NonOverlapped::default().overlap(&Ok(1.0)).is_err(), "no parts are no bound");
+        assert!(NonOverlapped::default().overlap(&Ok(1.0)).is_err(), "no parts give no bound");
     }
 }

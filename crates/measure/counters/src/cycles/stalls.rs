@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_not_counted_are_absent() {
+    fn causes_not_counted_are_unavailable() {
         let mut siblings = [cpu(100, [1, 2, 3]), cpu(300, [4, 5, 6])];
         siblings[0].misses[1].1 = Err(unavailable::missing("L1D misses", "no such event"));
         let mut penalties = penalties();

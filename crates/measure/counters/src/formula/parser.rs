@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         Ok(node)
     }
 
-    /// The next character that is no blank, not read yet.
+    /// The next character that is not a blank, not read yet.
     fn peek(&mut self) -> Option<char> {
         let rest = &self.text[self.at..];
         let blanks = rest.len() - rest.trim_start().len();

@@ -83,15 +83,18 @@ fn an_error_says_where_and_what() {
 }
 
 #[test]
-fn what_is_absent_says_why() {
+fn unavailable_values_give_the_reason() {
     let none = |_: &str| None;
-    let absent = formula("A / B").eval(&none).unwrap_err();
-    assert_eq!(absent.to_string(), "A is missing: it was not counted");
+    let unavailable = formula("A / B").eval(&none).unwrap_err();
+    assert_eq!(unavailable.to_string(), "A is missing: it was not counted");
     // Also where the other operand would win: its value is unknown.
     assert!(formula("max(0, A)").eval(&none).is_err());
     let zero = |name: &str| Some(if name == "Z" { 0.0 } else { 3.0 });
-    let absent = formula("A / (Z + Z)").eval(&zero).unwrap_err();
-    assert_eq!(absent.to_string(), "Z + Z is zero, so nothing is relative to it: count for longer");
+    let unavailable = formula("A / (Z + Z)").eval(&zero).unwrap_err();
+    assert_eq!(
+        unavailable.to_string(),
+        "Z + Z is zero, so nothing is relative to it: count for longer"
+    );
     assert_eq!(formula("Z / A").eval(&zero), Ok(0.0));
     let broken = |_: &str| Some(f64::NAN);
     assert_eq!(
@@ -230,7 +233,7 @@ proptest! {
                 prop_assert!(!unfit(&tree, &counts));
                 prop_assert_eq!(value, naive(&tree, &counts));
             }
-            Err(absent) => prop_assert!(unfit(&tree, &counts), "{}: {}", tree, absent),
+            Err(unavailable) => prop_assert!(unfit(&tree, &counts), "{}: {}", tree, unavailable),
         }
     }
 

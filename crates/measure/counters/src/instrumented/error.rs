@@ -1,4 +1,4 @@
-//! Why a run below valgrind has no counts.
+//! Why a run under valgrind has no counts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The program failed.
-    #[error("{} below {tool} {how}: {said}", program.display())]
+    #[error("{} under {tool} {how}: {said}", program.display())]
     Ended {
         /// The program.
         program: PathBuf,
@@ -73,7 +73,7 @@ pub enum Error {
     /// The user interrupted.
     #[error("stopped before the program ended")]
     Stopped,
-    /// What it wrote can't be read.
+    /// Its output can't be read.
     #[error("{tool} wrote an unreadable line {line}: {why}")]
     Format {
         /// What wrote it.

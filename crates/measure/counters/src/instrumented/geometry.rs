@@ -117,7 +117,7 @@ impl CacheShape {
     }
 }
 
-/// `32KiB,8,64`; a size that is no whole number of KiB in bytes.
+/// `32KiB,8,64`; a size that is not a whole number of KiB in bytes.
 impl fmt::Display for CacheShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes, ways, line_bytes } = self;

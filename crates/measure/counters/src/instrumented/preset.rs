@@ -119,7 +119,7 @@ impl Preset {
 const LINE_BYTES: u64 = 64;
 const WAYS: u64 = 8;
 
-/// A cache whose sets are no power of two (those of recent servers) keeps its bytes as nearly as
+/// A cache whose sets are not a power of two (those of recent servers) keeps its bytes as nearly as
 /// valgrind's own rounding does: fewer sets, more ways.
 fn modelled(what: &str, cache: &Cache, origins: &mut Vec<String>) -> Result<CacheShape, Error> {
     let bytes = cache.bytes;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_system_leaves_out_is_assumed_and_said() {
+    fn figures_missing_from_the_system_are_assumed_and_reported() {
         let mut caches = server();
         caches[0].ways = None;
         caches[2].line_bytes = None;

@@ -165,7 +165,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// What was added is taken away again; and totals stay the sums of the functions.
+        /// Added counts are taken away again; and totals stay the sums of the functions.
         #[test]
         fn minus_undoes_plus(
             ours in prop::collection::btree_map("[a-e]", [0i64..1000, 0i64..1000], 0..5),

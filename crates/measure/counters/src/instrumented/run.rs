@@ -1,4 +1,4 @@
-//! Runs a program below valgrind to its end, and reads what was counted.
+//! Runs a program under valgrind to its end, and reads what was counted.
 //!
 //! Everything goes through files in a folder of its own that is gone afterwards: no pipe can fill
 //! up, and the program may write as much as it likes.
@@ -34,7 +34,7 @@ pub struct Outcome {
 
 /// How often a running program is looked at: little beside a second of start-up.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// A program may finish its files after SIGTERM; below valgrind that takes longer.
+/// A program may finish its files after SIGTERM; under valgrind that takes longer.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Bytes kept of an output.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
@@ -128,13 +128,13 @@ fn wait(
 ) -> Result<ExitStatus, Error> {
     let pid = Pid::from_child(&child);
     let kill = if own_group { kill_process_group } else { kill_process };
-    let mut asked: Option<Instant> = None;
+    let mut requested: Option<Instant> = None;
     while !has_ended(pid) {
-        match asked {
+        match requested {
             None if stop.load(Ordering::Relaxed) => {
                 // One that ended this moment needs no signal.
                 let _ = kill(pid, Signal::TERM);
-                asked = Some(Instant::now());
+                requested = Some(Instant::now());
             }
             Some(since) if since.elapsed() > END_LIMIT => {
                 let _ = kill(pid, Signal::KILL);
@@ -148,7 +148,7 @@ fn wait(
     let status = child.wait().map_err(|source| Error::system("wait for", path, source))?;
     // A terminal interrupts what is in this process's group too.
     let interrupted = !status.success() && stop.load(Ordering::Relaxed);
-    if asked.is_some() || interrupted { Err(Error::Stopped) } else { Ok(status) }
+    if requested.is_some() || interrupted { Err(Error::Stopped) } else { Ok(status) }
 }
 
 fn has_ended(pid: Pid) -> bool {

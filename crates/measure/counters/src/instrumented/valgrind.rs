@@ -45,9 +45,9 @@ impl Valgrind {
     /// # Errors
     /// If it does not start, or is too old.
     pub fn at(path: &Path) -> Result<Self, Error> {
-        let asked = Command::new(path).arg("--version").stdin(Stdio::null()).output();
-        let asked = asked.map_err(|source| Error::system("start", path, source))?;
-        let says = String::from_utf8_lossy(&asked.stdout);
+        let printed = Command::new(path).arg("--version").stdin(Stdio::null()).output();
+        let printed = printed.map_err(|source| Error::system("start", path, source))?;
+        let says = String::from_utf8_lossy(&printed.stdout);
         match version(&says).filter(|version| *version >= OLDEST) {
             Some(version) => Ok(Self { path: path.to_owned(), version }),
             None => Err(Error::Version {

@@ -95,7 +95,7 @@ fn without_a_table_there_is_a_reason() {
 }
 
 #[test]
-fn what_was_left_out_says_why() {
+fn omitted_metrics_give_the_reason() {
     let mut left = stream(&["all"], vec![group(&[WORK, CYCLES], Privilege::User)], Vec::new());
     left.slots.push(slot(0, &[10, 20]));
     left.header
@@ -106,8 +106,8 @@ fn what_was_left_out_says_why() {
     left.header.lacks = Some("no counters".to_owned());
     assert_eq!(why(&left, "branch_mpki"), "no counters");
     // The table's own reason goes before all others.
-    let absent = why(&left, "itlb_miss_ratio");
-    assert_eq!(absent, "lookups of the ITLB are not counted");
+    let unavailable = why(&left, "itlb_miss_ratio");
+    assert_eq!(unavailable, "lookups of the ITLB are not counted");
     let metrics = Metrics::of(&left);
     let itlb = metrics.get("itlb_miss_ratio", Privilege::Both, None).unwrap();
     assert_eq!(itlb.instead.as_deref(), Some("itlb_mpki"));
@@ -131,7 +131,7 @@ fn an_event_whose_turn_did_not_come_says_so() {
 }
 
 #[test]
-fn nothing_to_divide_by_is_no_value() {
+fn a_zero_denominator_gives_no_value() {
     let never = branches(vec![slot(0, &[1000, 2500, 0, 0])]);
     let metrics = Metrics::of(&never);
     let ratio = metrics.get("branch_miss_ratio", Privilege::User, None).unwrap();

@@ -26,10 +26,10 @@ struct Reader {
 
 impl Reader {
     fn start() -> Option<Self> {
-        let (names, asked) = channel::<String>();
+        let (names, requests) = channel::<String>();
         let (answers, read) = channel();
         let work = move || {
-            for name in asked {
+            for name in requests {
                 if answers.send(guarded(|| cpp(&name)).ok().flatten()).is_err() {
                     break;
                 }

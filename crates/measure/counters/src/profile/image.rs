@@ -195,7 +195,7 @@ impl Image {
     }
 }
 
-/// A file of which at most `left` bytes are read: what would take more is as if absent.
+/// A file of which at most `left` bytes are read: a part that would take more is as if absent.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     file: &'a ReadCache<File>,

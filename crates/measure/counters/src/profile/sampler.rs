@@ -148,7 +148,7 @@ impl Session {
 
     fn follow(&mut self) -> Result<(), CountError> {
         for pid in self.rings.follow(&self.members, self.own)? {
-            // What it mapped before it had a ring is in no record.
+            // No record has the mappings made before it had a ring.
             self.spaces.insert(pid, Space::of_process(pid, &mut self.modules));
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Session {
             let record = first.remove();
             self.apply(record);
         }
-        // All threads may have ended, and that is no error any more.
+        // All threads may have ended, and that is not an error any more.
         let _ = self.follow();
     }
 

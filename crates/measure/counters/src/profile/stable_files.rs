@@ -43,7 +43,7 @@ impl StableFiles {
         }
         let left = self.left.get();
         let mut copy = tempfile::tempfile()?;
-        // What it says of its length is what it has now.
+        // Its stated length is its present one.
         let copied = match about.len() > left {
             true => 0,
             false => io::copy(&mut file.take(left), &mut copy)?,

@@ -154,7 +154,7 @@ impl Profile {
     /// Whether its stacks are of its frames, and no deeper than any that is sampled.
     ///
     /// # Errors
-    /// What does not fit, in words.
+    /// The part that does not fit, in words.
     pub fn check(&self) -> Result<(), String> {
         for stack in &self.stacks {
             if stack.frames.len() > DEPTH_MAX {
@@ -245,7 +245,7 @@ impl Profile {
             lost: self.lost.saturating_add(other.lost),
             truncated: self.truncated.saturating_add(other.truncated),
             unsampled_threads: self.unsampled_threads.saturating_add(other.unsampled_threads),
-            // What was cut from the stacks is still in these.
+            // Frames cut from the stacks are still in these.
             functions: added(&self.functions, &other.functions),
             ..both
         })

@@ -60,7 +60,7 @@ fn entries<'a, S: UnwindSection<Bytes<'a>>>(
 ) -> Option<HashSet<usize>> {
     let (mut common, mut functions) = (HashSet::new(), HashSet::new());
     let mut all = section.entries(bases);
-    // What comes after a damaged entry is found by nobody.
+    // Entries after a damaged one are not found.
     while let Ok(Some(entry)) = all.next() {
         match entry {
             CieOrFde::Cie(entry) => {
@@ -189,6 +189,6 @@ mod tests {
         };
         assert!(ends(&table, Some(&index(at))));
         assert!(!ends(&table, Some(&index(at + 4))));
-        assert!(!ends(&table, Some(&index(0))), "a common part is no function's");
+        assert!(!ends(&table, Some(&index(0))), "a common part belongs to no function");
     }
 }

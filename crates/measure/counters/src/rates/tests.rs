@@ -79,7 +79,7 @@ fn cpus_on_which_nothing_ran_are_left_out() {
 #[test]
 fn spoilt_slots_do_not_count() {
     let spoilt = |slot: Slot| Slot { spoilt: Some(Spoilt::Multiplexed), ..slot };
-    // What was refused has no values at all.
+    // Refused events have no values at all.
     let empty = Slot { cpus: Vec::new(), ..slot(0, &[]) };
     let slots = vec![slot(0, &[&[10, 1]]), spoilt(slot(0, &[&[10, 9]])), spoilt(empty)];
     let stream = stream(vec![group(&[UNIT, "misses"], Privilege::User)], slots);

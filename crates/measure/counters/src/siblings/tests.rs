@@ -56,11 +56,11 @@ fn components_are_the_raw_counts_under_both_denominators() {
 }
 
 #[test]
-fn what_did_not_run_or_was_not_counted_is_in_no_series() {
+fn idle_and_uncounted_cpus_are_in_no_series() {
     let idle = [(0, [1000, 900, 3]), (1, [0, 0, 0]), (2, [700, 900, 3]), (3, [0, 0, 0])];
     let stream = known(idle);
     let all = siblings(&stream, &Metrics::of(&stream), Privilege::User).unwrap();
-    assert_eq!(all.len(), 1, "siblings out of use are no series");
+    assert_eq!(all.len(), 1, "siblings out of use are not a series");
     let counted = [all[0].counted.clone()];
     assert_eq!(Stalls::of(&counted, &[], Denominator::Own)[0].series, Series::Off);
     let l2 = counted[0].misses.iter().find(|(cause, _)| *cause == StallCause::L2).unwrap();

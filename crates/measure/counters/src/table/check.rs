@@ -21,10 +21,10 @@ pub(super) fn whole(table: &Table) -> Result<(), TableError> {
         }
         match &entry.definition {
             Definition::Formula(formula) => metric_formula(table, name, formula)?,
-            Definition::Absent { why, .. } if why.trim().is_empty() => {
-                return Err(wrong(table, name, "it is absent without a reason"));
+            Definition::Unavailable { why, .. } if why.trim().is_empty() => {
+                return Err(wrong(table, name, "it is unavailable without a reason"));
             }
-            Definition::Absent { .. } => {}
+            Definition::Unavailable { .. } => {}
         }
     }
     Ok(())
@@ -69,7 +69,7 @@ fn metric_formula(table: &Table, name: &str, formula: &Formula) -> Result<(), Ta
         };
     }
     if sources.len() > 1 {
-        // What one source counts for a thread, another counts for a socket.
+        // One source counts for a thread, another for a socket.
         return Err(wrong(table, name, "its events are of different sources"));
     }
     if !formula.is_ratio() {

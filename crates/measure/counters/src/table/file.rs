@@ -70,7 +70,7 @@ struct FileEvent {
 enum FileMetric {
     Plain(String),
     Remarked { formula: String, instead: String },
-    Absent { absent: String, instead: Option<String> },
+    Unavailable { unavailable: String, instead: Option<String> },
 }
 
 /// Reads the file alone, without what belongs to every machine.
@@ -95,7 +95,7 @@ pub(super) fn read(text: &str) -> Result<Table, TableError> {
         for metric in metric::catalogue() {
             metrics
                 .entry(metric.name.clone())
-                .or_insert_with(|| MetricEntry::absent(why.clone(), None));
+                .or_insert_with(|| MetricEntry::unavailable(why.clone(), None));
         }
     }
     Ok(Table {
@@ -175,12 +175,14 @@ fn entry(file: FileMetric) -> Result<MetricEntry, crate::formula::FormulaError> 
         FileMetric::Remarked { formula, instead } => {
             MetricEntry { definition: parse(formula)?, instead: Some(instead) }
         }
-        FileMetric::Absent { absent, instead } => MetricEntry::absent(absent, instead),
+        FileMetric::Unavailable { unavailable, instead } => {
+            MetricEntry::unavailable(unavailable, instead)
+        }
     })
 }
 
 impl MetricEntry {
-    fn absent(why: String, instead: Option<String>) -> Self {
-        Self { definition: Definition::Absent { why, instead: instead.clone() }, instead }
+    fn unavailable(why: String, instead: Option<String>) -> Self {
+        Self { definition: Definition::Unavailable { why, instead: instead.clone() }, instead }
     }
 }

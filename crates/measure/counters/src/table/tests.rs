@@ -30,7 +30,7 @@ fn every_metric_has_a_formula_of_known_events_or_a_reason() {
                     }
                     assert!(formula.is_ratio(), "{} {}", table.name, metric.name);
                 }
-                Definition::Absent { why, .. } => {
+                Definition::Unavailable { why, .. } => {
                     assert!(why.len() > 10, "{} {}: {why}", table.name, metric.name);
                 }
             }
@@ -38,12 +38,12 @@ fn every_metric_has_a_formula_of_known_events_or_a_reason() {
     }
 }
 
-/// A name in `instead` of an absent metric is one that the machine has.
+/// A name in `instead` of an unavailable metric is one that the machine has.
 #[test]
 fn named_alternatives_exist() {
     for table in Table::all() {
         for metric in metric::catalogue() {
-            if let Some(Definition::Absent { instead: Some(instead), .. }) =
+            if let Some(Definition::Unavailable { instead: Some(instead), .. }) =
                 table.metric(&metric.name)
             {
                 for name in instead.split(", ") {
@@ -160,9 +160,9 @@ fn places_are_those_of_the_manufacturers() {
 fn a_metric_brings_the_leader_of_its_groups() {
     let table = table("intel/sapphire-rapids");
     let retiring = metric::named("retiring").unwrap();
-    let absent = metric::named("smt_contention").unwrap();
+    let unavailable = metric::named("smt_contention").unwrap();
     let names: Vec<&str> =
-        table.needed(&[retiring, absent]).iter().map(|event| event.name.as_str()).collect();
+        table.needed(&[retiring, unavailable]).iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names[0], "TOPDOWN.SLOTS");
     assert_eq!(names.len(), 5, "{names:?}");
     assert_eq!(table.leader(names[1]).unwrap().name, "TOPDOWN.SLOTS");
@@ -226,7 +226,7 @@ fn cpuinfo_finds_the_table() {
 }
 
 #[test]
-fn what_the_kernel_counts_belongs_to_every_table() {
+fn kernel_events_belong_to_every_table() {
     for table in Table::all() {
         let event = table.event("task_clock").unwrap();
         assert_eq!((&event.code, event.place), (&Code::Software(Software::TaskClock), Place::None));
@@ -238,22 +238,28 @@ fn what_the_kernel_counts_belongs_to_every_table() {
         assert_eq!(formula.eval(&count), Ok(3000.0));
     }
     let cpi = table("software").metric("cpi").unwrap();
-    assert!(matches!(cpi, Definition::Absent { why, .. } if why.contains("kernel")), "{cpi:?}");
+    assert!(
+        matches!(cpi, Definition::Unavailable { why, .. } if why.contains("kernel")),
+        "{cpi:?}"
+    );
 }
 
 #[test]
-fn what_machines_lack_is_said() {
-    let absent = |name: &str, metric: &str| match table(name).metric(metric) {
-        Some(Definition::Absent { why, instead }) => (why.clone(), instead.clone()),
+fn missing_metrics_of_machines_are_reported() {
+    let unavailable = |name: &str, metric: &str| match table(name).metric(metric) {
+        Some(Definition::Unavailable { why, instead }) => (why.clone(), instead.clone()),
         other => panic!("{name} {metric}: {other:?}"),
     };
-    let (why, instead) = absent("intel/skylake-sp", "retiring");
+    let (why, instead) = unavailable("intel/skylake-sp", "retiring");
     assert!(why.contains("siblings") && instead.is_some(), "{why}");
     let rebuilt = table("intel/sapphire-rapids").instead("resource_stall_cpi").unwrap();
     assert!(rebuilt.contains("RESOURCE_STALLS.ANY is gone"), "{rebuilt}");
     assert_eq!(table("intel/skylake-sp").instead("resource_stall_cpi"), None);
     assert!(table("intel/skylake-sp").event("MEMORY_ACTIVITY.STALLS_L3_MISS").is_none());
-    assert_eq!(absent("amd/zen4", "dirty_miss_share").1.as_deref(), Some("from_other_cache_share"));
+    assert_eq!(
+        unavailable("amd/zen4", "dirty_miss_share").1.as_deref(),
+        Some("from_other_cache_share")
+    );
 }
 
 #[test]

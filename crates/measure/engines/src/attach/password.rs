@@ -63,7 +63,7 @@ impl Target {
 
 /// The text of a file, if it is one; a warning instead if others have these permissions.
 fn read(path: Option<PathBuf>, refused: u32) -> (Option<String>, Option<String>) {
-    // What is not a file is not opened: it may never end.
+    // Only regular files are opened: others may never end.
     let Some((path, facts)) = path.and_then(|path| {
         let facts = std::fs::metadata(&path).ok()?;
         Some((path, facts)).filter(|(_, facts)| facts.is_file())

@@ -148,7 +148,7 @@ fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
     if dialect == Dialect::Postgres
         && let Some(operator) = quotes::unknown_operator(&anew, &OPERATORS_OF_ONE)
     {
-        return Err(format!("`{operator}` is no operator of the server's own"));
+        return Err(format!("`{operator}` is not an operator of the server's own"));
     }
     match Parser::parse_sql(grammar, &anew) {
         Ok(again) if again == statements => Ok(anew),
@@ -257,7 +257,7 @@ const OPERATORS: &[&str] = &[
     "OVERLAPS",
 ];
 
-/// Those that stand before one value, and signs that are no operators.
+/// Those that stand before one value, and signs that are not operators.
 const OPERATORS_OF_ONE: [&str; 8] = ["@", "@-@", "|/", "||/", "!!", "?-", "=>", "!="];
 
 struct Check {
@@ -405,7 +405,7 @@ impl Visitor for Check {
                 if self.dialect == Dialect::Postgres
                     && !OPERATORS.contains(&op.to_string().as_str()) =>
             {
-                refused(format!("`{op}` is no operator of the server's own"))
+                refused(format!("`{op}` is not an operator of the server's own"))
             }
             Expr::CompoundFieldAccess { access_chain, .. }
                 if access_chain.iter().any(|access| matches!(access, AccessExpr::Dot(_))) =>

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tunes_is_let_through_and_nothing_else() {
+    fn only_tuning_settings_are_allowed() {
         for name in ["work_mem", "Work_Mem", "enable_hashjoin", "optimizer_switch", "jit"] {
             assert!(tunes(name), "{name}");
         }

@@ -55,7 +55,7 @@ fn a_cell_has_the_part_that_it_names() {
             "{name}: {lacks:?}"
         );
         if name == "nothing" {
-            assert!(lacks.is_empty(), "what was not requested is not missing: {lacks:?}");
+            assert!(lacks.is_empty(), "unrequested parts are not missing: {lacks:?}");
         }
     }
 }

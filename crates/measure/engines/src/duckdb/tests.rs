@@ -21,7 +21,7 @@ fn table(create: &str) -> Table {
 const CREATE: &str = "create table t (k int primary key, d date, m decimal(15, 2))";
 
 #[test]
-fn a_table_is_filled_asked_and_explained() {
+fn a_table_is_filled_queried_and_explained() {
     let mut connection = connection();
     connection.run(CREATE).unwrap();
     let rows = connection.fill_table(&table(CREATE), &mut |sink| {

@@ -45,7 +45,7 @@ struct Pace {
     until: Until,
     deadline: Option<Instant>,
     /// The next intended start and the time between two, when there is a rate.
-    schedule: Option<(Instant, Duration)>,
+    pacing: Option<(Instant, Duration)>,
     left: u64,
 }
 
@@ -125,11 +125,11 @@ impl<'a> Runner<'a> {
                 (None, count / u64::from(clients) + extra)
             }
         };
-        let schedule = self.load.rate.map(|rate| {
+        let pacing = self.load.rate.map(|rate| {
             let apart = Duration::from_secs_f64((f64::from(clients) / rate).min(MONTH_S));
             (begun + apart.mul_f64(f64::from(self.number) / f64::from(clients)), apart)
         });
-        Pace { until, deadline, schedule, left }
+        Pace { until, deadline, pacing, left }
     }
 
     /// Transactions, one after the other, until the pace ends or all is over.
@@ -148,7 +148,7 @@ impl<'a> Runner<'a> {
             let latency = start.elapsed().saturating_sub(session.overhead() - before);
             tally.done(next.kind, done, u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
             pace.left -= 1;
-            if pace.schedule.is_none() && next.thinking_s > 0.0 {
+            if pace.pacing.is_none() && next.thinking_s > 0.0 {
                 self.gate.pause_until(Instant::now() + seconds(next.thinking_s));
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Runner<'a> {
     /// The moment from which latency counts; none when the end comes before.
     fn wait_to_begin(&self, pace: &mut Pace, next: &Next) -> Option<Instant> {
         let mut now = Instant::now();
-        let start = match &mut pace.schedule {
+        let start = match &mut pace.pacing {
             Some((intended, apart)) => {
                 let start = *intended;
                 if pace.deadline.is_some_and(|deadline| start >= deadline) {
@@ -232,14 +232,14 @@ fn seconds(s: f64) -> Duration {
 impl Pace {
     /// The start just taken was not used.
     fn miss(&mut self) {
-        if let Some((intended, apart)) = &mut self.schedule {
+        if let Some((intended, apart)) = &mut self.pacing {
             *intended -= *apart;
         }
     }
 
     /// Intended starts before the end that are still to come.
     fn unserved(&self) -> u64 {
-        match (self.until, self.deadline, self.schedule) {
+        match (self.until, self.deadline, self.pacing) {
             (Until::Time(_), Some(deadline), Some((next, apart))) if next < deadline => {
                 (deadline - next).as_nanos().div_ceil(apart.as_nanos().max(1)) as u64
             }

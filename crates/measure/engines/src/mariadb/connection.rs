@@ -79,7 +79,7 @@ impl Connection {
     /// text. Returns the number of rows.
     ///
     /// # Errors
-    /// See [`SessionError`]; what follows a statement that fails is not run.
+    /// See [`SessionError`]; the statements after one that fails are not run.
     pub fn query_text(&mut self, text: &str, row: OnRow<'_>) -> Result<u64, SessionError> {
         self.command(text, row)
             .map(|answer| answer.counts.rows)

@@ -20,7 +20,7 @@ pub(super) fn dial(address: &Address) -> Result<Stream, SessionError> {
     match stream.take(1)?[0] {
         b'S' => stream.encrypt(address)?,
         b'N' => address.without_tls()?,
-        // What it says is not shown: it could come from anybody on the way (CVE-2024-10977).
+        // Its text is not shown: it could come from anybody on the way (CVE-2024-10977).
         b'E' => {
             let place = &address.place;
             return Err(SessionError::Failed(format!(

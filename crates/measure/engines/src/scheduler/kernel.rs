@@ -86,7 +86,7 @@ fn measures(stats: &Stats) -> Vec<(String, f64)> {
         ("aggregations", count(stats.taken)),
         ("aggregation_chances", count(stats.chances)),
         ("aggregation_share", stats.taken_share()),
-        ("sibling_switch_share", stats.same_share()),
+        ("group_switch_share", stats.same_share()),
         ("co_run_pair_share", stats.corun_share()),
         ("wakeup_p50_ms", stats.latency_ns_at(0.5).map(ms)),
         ("wakeup_p99_ms", stats.latency_ns_at(0.99).map(ms)),

@@ -77,7 +77,7 @@ fn a_cell_runs_or_is_left_out_by_name() {
             assert_eq!(kernel::lacks(&Which::Itas), Some(why.clone()));
             assert!(why.contains("sched_ext") || why.contains("scheduler"), "{why}");
             assert!(engine.run(&itas, &stop).is_err());
-            assert!(!plain.measures.contains_key("sibling_switch_share"));
+            assert!(!plain.measures.contains_key("group_switch_share"));
         }
         None => assert_eq!(engine.run(&itas, &stop).unwrap().answer, plain.answer),
     }

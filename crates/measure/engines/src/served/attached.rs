@@ -103,11 +103,11 @@ impl Attached {
 
     /// Settings of every session.
     fn settings(&self, running: &ServerConfiguration) -> Vec<(String, String)> {
-        let given = |(name, value): (&String, &String)| match self.target.software {
+        let setting = |(name, value): (&String, &String)| match self.target.software {
             Software::Postgres => (name.clone(), value.clone()),
             Software::MariaDb => (name.clone(), mariadb_value(value)),
         };
-        running.settings.iter().map(given).collect()
+        running.settings.iter().map(setting).collect()
     }
 
     /// Why a session rejects a setting.
@@ -136,11 +136,11 @@ impl Attached {
 
     /// Sets it in a session of its own. Returns why that fails, unless it has the value already.
     fn rejection(&self, name: &str, value: &str) -> Result<Option<Reason>, SessionError> {
-        let given = [Value::Text(name), Value::Text(value)];
-        let (set, given, show) = match self.target.software {
+        let values = [Value::Text(name), Value::Text(value)];
+        let (set, values, show) = match self.target.software {
             Software::Postgres => {
                 let show = format!("SHOW {}", postgres::identifier(name));
-                ("SELECT set_config($1, $2, false)".to_owned(), given.as_slice(), show)
+                ("SELECT set_config($1, $2, false)".to_owned(), values.as_slice(), show)
             }
             Software::MariaDb => {
                 let (name, value) = (mariadb::identifier(name), mariadb_value(value));
@@ -152,7 +152,7 @@ impl Attached {
         // A message of a prepared statement holds no second one.
         let mut set = || {
             let statement = session.prepare(&set)?;
-            session.exchange(statement, given, &mut |_| Ok(()))
+            session.exchange(statement, values, &mut |_| Ok(()))
         };
         let says = match set() {
             Ok(_) => return Ok(None),

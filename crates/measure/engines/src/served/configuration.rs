@@ -140,7 +140,7 @@ impl Configuration {
                 Explain::Planned,
                 &[("planned", Explain::Planned), ("run", Explain::Run)],
             )?,
-            collection: config.choice("watched", Part::All, &Part::NAMED)?,
+            collection: config.choice("collector", Part::All, &Part::NAMED)?,
             caches: config.has(CACHES).then(|| config.text(CACHES, String::new())).transpose()?,
             server: config.beginning("server."),
         };

@@ -57,7 +57,7 @@ impl DuckDb {
         self.open = None;
         let (home, running) = self.place()?;
         let current = home.join(CURRENT);
-        // What an earlier run left in its place would be waited for, or followed.
+        // A pipe or link left in its place by an earlier run would be waited for, or followed.
         if fs::symlink_metadata(&current).is_ok_and(|found| !found.is_file()) {
             fs::remove_file(&current).map_err(|error| failed("make room", &error))?;
         }

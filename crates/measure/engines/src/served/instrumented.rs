@@ -1,4 +1,4 @@
-//! A statement of a served database below valgrind (evidence tier D): in a single backend, or, for
+//! A statement of a served database under valgrind (evidence tier D): in a single backend, or, for
 //! a database in this process, in a worker process.
 //!
 //! Reading and planning the statement and taking its rows are counted with it.
@@ -29,7 +29,7 @@ pub(super) fn can(database: &dyn Database, context: &EngineContext) -> Result<()
         ProcessScope::Within if context.worker.is_none() => Err(no_command(name)),
         ProcessScope::Within => Ok(()),
         _ => Err(EngineError::refused(format!(
-            "engine `{name}` can't be run below valgrind, `postgres`, `duckdb`, `datafusion` and \
+            "engine `{name}` can't be run under valgrind, `postgres`, `duckdb`, `datafusion` and \
              `native` can: leave `instrumented` out of the study's method"
         ))),
     }
@@ -50,7 +50,7 @@ pub(super) fn check(
         ));
     }
     let dialect = database.dialect();
-    let refused = refused(config).map(|what| format!("there is no {what} below valgrind"));
+    let refused = refused(config).map(|what| format!("there is no {what} under valgrind"));
     let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
     why.map_or(Ok(()), |why| Err(EngineError::refused(why)))
 }
@@ -75,13 +75,17 @@ impl DatabaseEngine {
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.has_single_backend() {
             true => valgrind.count(&self.database.single_backend(&statement)?, how, stop)?,
-            false => valgrind.count(&self.inside(cell, &statement)?, how, stop)?,
+            false => valgrind.count(&self.worker_program(cell, &statement)?, how, stop)?,
         };
         Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })
     }
 
     /// Runs the statement here once, then closes the database: another process may open its data.
-    fn inside(&mut self, cell: &Cell, statement: &Explained) -> Result<WorkerProgram, EngineError> {
+    fn worker_program(
+        &mut self,
+        cell: &Cell,
+        statement: &Explained,
+    ) -> Result<WorkerProgram, EngineError> {
         let expected = query(self.database.as_ref(), statement)?;
         self.database.stop();
         let name = self.database.name();
@@ -157,7 +161,7 @@ fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<Explained, Str
     let count = explained.len();
     let Ok([statement]) = <[Explained; 1]>::try_from(explained) else {
         return Err(format!(
-            "one statement is run below valgrind, and this `{name}` has {count} to explain: choose \
+            "one statement is run under valgrind, and this `{name}` has {count} to explain: choose \
              one query of `dbmbench`, `tpch` or `sql`"
         ));
     };
@@ -171,7 +175,7 @@ fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<Explained, Str
             Ok(statement)
         }
         _ => Err(format!(
-            "the answer of a statement that begins with `{first}` is not seen below valgrind: give \
+            "the answer of a statement that begins with `{first}` is not seen under valgrind: give \
              `answers = \"returned\"`, or a statement that reads"
         )),
     }

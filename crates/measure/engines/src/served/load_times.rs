@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn written_load_times_are_read_back() {
         let home = tempfile::tempdir().unwrap();
         let filled = FillTimes { rows: 7, rows_s: 1.5, finish_s: 0.25, statistics_s: 2.0 };
         keep(home.path(), "data.1", &filled).unwrap();

@@ -57,7 +57,7 @@ impl private::Server for Server {
     ) -> Result<Option<FillTimes>, EngineError> {
         if self.keeps(data)? {
             Server::restore(self, data, options, stop)?;
-            // What an earlier version kept does not know them.
+            // Copies kept by an earlier version do not know them.
             self.admit(CURRENT)?;
             return Ok(None);
         }

@@ -106,7 +106,7 @@ fn database_of(data: &str) -> String {
 /// functions of a study's indexes. They may not write here: that would make more due.
 fn settle(server: &Server, data: &str, stop: &Stop) -> Result<(), EngineError> {
     let failed = |error| Error::session("vacuum the data", error);
-    // What a client changed is counted when its process ends, at the latest.
+    // Changes by a client are counted when its process ends, at the latest.
     let ended = server.connect(MAINTENANCE).and_then(|mut session| disconnect(&mut session, data));
     ended.map_err(failed)?;
     let mut connection = server.client(data).open().map_err(failed)?;

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_programs_or_writes_files_is_not_allowed() {
+    fn settings_that_run_programs_or_write_files_are_not_allowed() {
         assert!(POSTGRES.is_sorted() && MARIADB.is_sorted() && DUCKDB.is_sorted());
         for name in ["shared_buffers", "work_mem", "enable_hashjoin", "max_wal_size", "Jit"] {
             assert!(allowed("postgres", name), "{name}");
@@ -188,14 +188,14 @@ mod tests {
 
     #[test]
     fn many_threads_are_refused() {
-        let given = |name: &str, value: &str| {
+        let accepted = |name: &str, value: &str| {
             let settings = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             check_threads(&settings).is_ok()
         };
-        assert!(given("threads", "1024") && given("memory_limit", "3000000"));
+        assert!(accepted("threads", "1024") && accepted("memory_limit", "3000000"));
         for (name, value) in [("threads", "1025"), ("External_Threads", "3e6"), ("threads", "0x9")]
         {
-            assert!(!given(name, value), "{name} = {value}");
+            assert!(!accepted(name, value), "{name} = {value}");
         }
         assert!(!allowed("duckdb", "allowed_paths") && allowed("duckdb", "Threads"));
     }

@@ -143,16 +143,16 @@ impl Process {
             return;
         }
         signal(self.pid(), self.fast);
-        let asked = Instant::now();
+        let requested = Instant::now();
         while self.poll().is_none() {
-            if asked.elapsed() > STOP_LIMIT {
+            if requested.elapsed() > STOP_LIMIT {
                 return self.kill();
             }
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
-    /// Kills the server and all its processes at once (SIGKILL): what it has not written is lost.
+    /// Kills the server and all its processes at once (SIGKILL): unwritten data is lost.
     pub(crate) fn kill(&mut self) {
         kill_tree(self.pid());
         if self.ended.is_none() {
@@ -272,9 +272,9 @@ fn search_path(program: &Path) -> OsString {
 /// Stops a process that is not our child, as long as `alive` confirms its identity.
 pub(super) fn stop_stranger(pid: u32, fast: Signal, alive: impl Fn() -> bool) {
     signal(pid, fast);
-    let asked = Instant::now();
+    let requested = Instant::now();
     while alive() {
-        if asked.elapsed() > STOP_LIMIT {
+        if requested.elapsed() > STOP_LIMIT {
             return kill_tree(pid);
         }
         std::thread::sleep(LOOK_EVERY);

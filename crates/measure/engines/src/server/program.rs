@@ -101,7 +101,7 @@ fn path() -> Vec<PathBuf> {
 }
 
 /// `postgres (PostgreSQL) 15.18 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-…`: the first word
-/// that begins with a digit, up to what is no digit or point.
+/// that begins with a digit, up to the first character that is not a digit or point.
 fn version_of(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").env("LC_ALL", "C").output().ok()?;
     version_in(&String::from_utf8_lossy(&output.stdout))

@@ -1,4 +1,4 @@
-//! What is verified of a server's certificate: nothing, the chain, or the chain and the name.
+//! How far a server's certificate is verified: nothing, the chain, or the chain and the name.
 //!
 //! The signatures of the handshake are checked always. They prove that the server has the key of
 //! the certificate that it shows, on which channel binding rests even where any certificate will

@@ -62,8 +62,9 @@ fn postgres_by_its_port_requests_passwords() {
         ("authentication_timeout", "1s"),
     ];
     // Its socket keeps the usual name: the port above is of the network only.
-    let given = with_settings(directory.path(), &settings);
-    let server = postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+    let server_options = with_settings(directory.path(), &settings);
+    let server =
+        postgres::Server::start(&server_options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     let mut session = server.connect("postgres").unwrap();
     session
         .run(

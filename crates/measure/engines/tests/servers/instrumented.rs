@@ -1,4 +1,4 @@
-//! Cells of PostgreSQL below valgrind: repeated counts are equal, and unsupported cells are
+//! Cells of PostgreSQL under valgrind: repeated counts are equal, and unsupported cells are
 //! refused.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ fn a_query_on_postgres_is_counted_without_its_start() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_refused_in_a_line() {
+fn uncountable_cells_are_refused_in_a_line() {
     let home = shared::directory();
     let open = |name, instrumented: bool| {
         let tool = instrumented.then(|| with("pentium-pro-1m"));
@@ -109,7 +109,7 @@ fn what_cannot_be_counted_is_refused_in_a_line() {
     let error = engine.check(&stranger).unwrap_err().to_string();
     assert!(error.contains("a single backend runs queries only"), "{error}");
     let error = open("mariadb", true).map(drop).unwrap_err().to_string();
-    assert!(error.contains("`mariadb` can't be run below valgrind"), "{error}");
+    assert!(error.contains("`mariadb` can't be run under valgrind"), "{error}");
     let error = open("duckdb", true).map(drop).unwrap_err().to_string();
     assert!(error.contains("`workahead study run`") && error.contains("duckdb"), "{error}");
 }

@@ -125,9 +125,9 @@ fn a_statement_that_fails_is_named_with_its_client() {
 #[test]
 fn a_server_that_is_killed_leaves_what_was_acknowledged() {
     let directory = directory();
-    let given = options(directory.path());
+    let server_options = options(directory.path());
     let mut server =
-        postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+        postgres::Server::start(&server_options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     server.create_database("killed").unwrap();
     let mut collecting = server.connect("killed").unwrap();
     collecting.run(TABLE).unwrap();
@@ -144,7 +144,7 @@ fn a_server_that_is_killed_leaves_what_was_acknowledged() {
     });
     assert!(matches!(driven.end, End::Gone { .. }), "{:?}", driven.end);
     assert!(driven.done() > 0 && driven.wall_s < 30.0, "{} {}", driven.done(), driven.wall_s);
-    server.restart(&given, &Stop::new()).unwrap();
+    server.restart(&server_options, &Stop::new()).unwrap();
     let sum = server.connect("killed").unwrap().texts("SELECT sum(n)::text FROM t").unwrap();
     let added: u64 = sum.concat().parse().unwrap();
     // Each of four clients may have been killed between the commit and the answer.

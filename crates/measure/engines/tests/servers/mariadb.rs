@@ -138,20 +138,20 @@ fn values_may_change_their_types() {
     ];
     let expected = [("12", "a"), ("-1", ""), ("12", "-"), ("-", "-9223372036854775808")];
     for ((one, other), texts) in given.into_iter().zip(expected) {
-        let told = first(&mut session, typed, &[one, other], |row| {
-            let told = |column: usize| match row.value(column)? {
+        let said = first(&mut session, typed, &[one, other], |row| {
+            let said = |column: usize| match row.value(column)? {
                 Value::Null => Ok("-".to_owned()),
                 Value::Int(int) => Ok(int.to_string()),
                 _ => row.text(column).map(str::to_owned),
             };
-            Ok((told(0)?, told(1)?))
+            Ok((said(0)?, said(1)?))
         });
         let (one, other) = texts;
-        assert_eq!(told, Ok(Some((one.to_owned(), other.to_owned()))));
+        assert_eq!(said, Ok(Some((one.to_owned(), other.to_owned()))));
     }
     let (one, other) = given[4];
-    let told = first(&mut session, typed, &[one, other], |row| Ok((row.real(0)?, row.real(1)?)));
-    assert_eq!(told, Ok(Some((0.5, -0.25))));
+    let said = first(&mut session, typed, &[one, other], |row| Ok((row.real(0)?, row.real(1)?)));
+    assert_eq!(said, Ok(Some((0.5, -0.25))));
 }
 
 #[test]
@@ -187,13 +187,13 @@ fn all_results_of_a_text_and_of_a_procedure_are_read() {
     let mut seen = Vec::new();
     let text = "INSERT INTO t VALUES (1, NULL), (2, ''); SELECT b, a FROM t ORDER BY a; CALL p(4)";
     let rows = session.query_text(text, &mut |row| {
-        let told: Result<Vec<String>, SessionError> = (0..row.columns())
+        let said: Result<Vec<String>, SessionError> = (0..row.columns())
             .map(|column| match row.value(column)? {
                 Value::Null => Ok("-".to_owned()),
                 _ => row.text(column).map(str::to_owned),
             })
             .collect();
-        seen.push(told?.join(" "));
+        seen.push(said?.join(" "));
         Ok(())
     });
     assert_eq!(rows, Ok(4));
@@ -210,7 +210,7 @@ fn all_results_of_a_text_and_of_a_procedure_are_read() {
 }
 
 #[test]
-fn what_is_longer_than_a_packet_goes_in_several() {
+fn values_longer_than_a_packet_are_sent_in_several() {
     let (server, mut session) = database("mlong");
     session.run("SET GLOBAL max_allowed_packet = 67108864").unwrap();
     let mut session = {
@@ -222,13 +222,13 @@ fn what_is_longer_than_a_packet_goes_in_several() {
     for bytes in [0xff_ff00, 0xff_ffff - 4, 0xff_ffff, 0x100_0000, 0x200_0100] {
         let given = "a".repeat(bytes);
         let values = [Value::Text(&given), Value::Int(1)];
-        let told = first(&mut session, length, &values, |row| row.int(0));
-        assert_eq!(told, Ok(Some(bytes as i64)));
+        let said = first(&mut session, length, &values, |row| row.int(0));
+        assert_eq!(said, Ok(Some(bytes as i64)));
         let mut whole = false;
         let repeated = format!("SELECT repeat('b', {bytes})");
         let read = session.query_text(&repeated, &mut |row| {
-            let told = row.text(0)?;
-            whole = told.len() == bytes && told.bytes().all(|byte| byte == b'b');
+            let said = row.text(0)?;
+            whole = said.len() == bytes && said.bytes().all(|byte| byte == b'b');
             Ok(())
         });
         assert!(read == Ok(1) && whole, "{bytes}");
@@ -301,7 +301,7 @@ fn a_database_is_made_anew_once_its_locks_are_gone() {
 }
 
 #[test]
-fn what_clients_prepared_is_rolled_back() {
+fn prepared_transactions_of_clients_are_rolled_back() {
     let (server, _directory) = own();
     let prepare = |name: &str, statement: &str| {
         let mut client = server.connect("d").unwrap();

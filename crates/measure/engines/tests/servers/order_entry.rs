@@ -162,9 +162,9 @@ fn every_condition_finds_what_breaks_it() {
 #[test]
 fn a_server_that_was_killed_has_every_order_that_it_acknowledged() {
     let directory = directory();
-    let given = options(directory.path());
-    let mut server =
-        postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
+    let server_options = options(directory.path());
+    let mut server = postgres::Server::start(&server_options, &Stop::new())
+        .unwrap_or_else(|error| panic!("{error}"));
     server.create_database("killed").unwrap();
     let target = server.target("killed");
     let workload = workload(2, Isolation::RepeatableRead);
@@ -180,7 +180,7 @@ fn a_server_that_was_killed_has_every_order_that_it_acknowledged() {
         driven.join().unwrap()
     });
     assert!(matches!(driven.end, End::Gone { .. }), "{:?}", driven.end);
-    server.restart(&given, &Stop::new()).unwrap();
+    server.restart(&server_options, &Stop::new()).unwrap();
     let found = check(&workload, &target, Moment::Drained);
     assert_eq!(broken(&found), [""; 0], "{found:?}");
     // And it continues.

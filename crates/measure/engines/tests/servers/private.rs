@@ -89,10 +89,10 @@ fn only_its_first_process_killed_the_rest_gives_way_to_the_next() {
 #[test]
 fn mariadb_is_started_kept_restored_killed_and_gone_when_dropped() {
     let directory = directory();
-    let given = with_settings(directory.path(), &[("innodb-log-file-size", "16M")]);
+    let server_options = with_settings(directory.path(), &[("innodb-log-file-size", "16M")]);
     let stop = Stop::new();
     let mut server =
-        mariadb::Server::start(&given, &stop).unwrap_or_else(|error| panic!("{error}"));
+        mariadb::Server::start(&server_options, &stop).unwrap_or_else(|error| panic!("{error}"));
     server.create_database("d").unwrap();
     // In one that it shared with others, its start would delete their temporary tables.
     let temporary = server.connect("d").unwrap().texts("SELECT @@tmpdir").unwrap().concat();
@@ -102,18 +102,18 @@ fn mariadb_is_started_kept_restored_killed_and_gone_when_dropped() {
         server.connect("d").unwrap().texts("SELECT count(*) FROM t").unwrap().concat()
     };
     server.connect("d").unwrap().run("CREATE TABLE t AS SELECT 1 AS a").unwrap();
-    server.keep("one", &given, &stop).unwrap();
+    server.keep("one", &server_options, &stop).unwrap();
     server.connect("d").unwrap().run("INSERT INTO t VALUES (2), (3)").unwrap();
     let pids = server.pids();
     server.kill();
     assert!(!pids.iter().any(|pid| alive(*pid)));
-    server.restart(&given, &stop).unwrap();
+    server.restart(&server_options, &stop).unwrap();
     assert_eq!(count(&server), "3");
-    server.restore("one", &given, &stop).unwrap();
+    server.restore("one", &server_options, &stop).unwrap();
     assert_eq!(count(&server), "1");
-    let says = server.restore("two", &given, &stop).unwrap_err().to_string();
+    let says = server.restore("two", &server_options, &stop).unwrap_err().to_string();
     assert_eq!(says, "no data was kept as `two`");
-    assert!(server.keep("../two", &given, &stop).is_err());
+    assert!(server.keep("../two", &server_options, &stop).is_err());
     let pids = server.pids();
     drop(server);
     assert!(!pids.iter().any(|pid| alive(*pid)));

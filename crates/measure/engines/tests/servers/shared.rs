@@ -40,8 +40,8 @@ pub(crate) fn runs(
     settings: &[(&str, &str)],
 ) -> Result<Sample, EngineError> {
     let usual = [("workload", Setting::from("sql")), ("queries", 4.into())];
-    let given = settings.iter().map(|(key, value)| (*key, Setting::from(*value)));
-    let all = usual.into_iter().chain(given).map(|(key, value)| (key.to_owned(), value));
+    let settings = settings.iter().map(|(key, value)| (*key, Setting::from(*value)));
+    let all = usual.into_iter().chain(settings).map(|(key, value)| (key.to_owned(), value));
     let (place, protocol) = (BTreeMap::new(), Protocol::default());
     let cell = Cell { index: 0, block: 0, seed: 7, place, settings: all.collect(), protocol };
     let stop = Stop::new();

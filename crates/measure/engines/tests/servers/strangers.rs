@@ -85,7 +85,7 @@ fn duckdb_touches_no_file_but_its_own() {
         "set threads = 20000; select 1".to_owned(),
         "set allow_parser_override_extension = 'strict'".to_owned(),
         "pragma threads = 20000".to_owned(),
-        // The database's own file and the directory beside it are no exception.
+        // The database's own file and the directory beside it are not exceptions.
         format!("copy (select 'x'::blob) to '{own}' (format blob, use_tmp_file false)"),
         format!(
             "explain analyze copy (select 'x'::blob) to '{own}' (format blob, use_tmp_file false)"
@@ -261,7 +261,7 @@ fn nothing_is_due_in_the_data_that_a_study_made() {
                or last_vacuum is null or n_mod_since_analyze + n_dead_tup + n_ins_since_vacuum > 0";
     assert_eq!(server.connect(&kept).unwrap().texts(due), Ok(Vec::new()));
     server.stop();
-    // What they do then may not make more due: this one writes while it is analysed only.
+    // Their actions then may not make more due: this one writes while it is analysed only.
     let writes = "if current_setting('transaction_read_only')::bool then \
                   insert into public.other values (1); end if;";
     let said = runs_after(&function(writes)).unwrap_err().to_string();

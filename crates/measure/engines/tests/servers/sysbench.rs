@@ -153,8 +153,9 @@ fn of_a_hundred(server: &mariadb::Server, run: impl Fn(u64)) -> [i64; 6] {
 #[test]
 fn mariadb_counts_the_same_statements_for_us_and_for_the_packaged_program() {
     let directory = shared::directory();
-    let given = shared::options(directory.path());
-    let server = mariadb::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+    let server_options = shared::options(directory.path());
+    let server =
+        mariadb::Server::start(&server_options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     server.create_database("packaged").unwrap();
     let options = Options { rows: 1_000, ..Options::of(Flavour::V10) };
     let target = server.target("packaged");

@@ -119,8 +119,9 @@ fn postgres_is_connected_to_over_tls() {
         ("port", &port.to_string()),
         ("hba_file", hba.to_str().unwrap()),
     ];
-    let given = with_settings(directory.path(), &settings);
-    let server = postgres::Server::start(&given, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
+    let server_options = with_settings(directory.path(), &settings);
+    let server =
+        postgres::Server::start(&server_options, &Stop::new()).unwrap_or_else(|e| panic!("{e}"));
     let mut owner = server.connect("postgres").unwrap();
     owner.run("CREATE ROLE ada LOGIN PASSWORD 'secret'").unwrap();
     let url =
@@ -164,8 +165,9 @@ fn mariadb_is_connected_to_over_tls() {
     let network =
         [("skip_networking", "0"), ("bind_address", "127.0.0.1"), ("port", port_text.as_str())];
     let start = |settings: &[(&str, &str)]| {
-        let given = with_settings(directory.path(), settings);
-        mariadb::Server::start(&given, &Stop::new()).unwrap_or_else(|error| panic!("{error}"))
+        let server_options = with_settings(directory.path(), settings);
+        mariadb::Server::start(&server_options, &Stop::new())
+            .unwrap_or_else(|error| panic!("{error}"))
     };
     let url = |host: &str, query: &str| {
         format!("mysql://ada:secret@{host}:{port}/information_schema?{query}")

@@ -57,14 +57,14 @@ pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>
 fn beyond_cpus(view: &View<'_>, cell: &Cell, ratio: Ratio) -> Option<String> {
     let all = machine_of(view)?.allowed_cpus().len();
     let cpus = |cell: &Cell| cell.integer("cpus").map_or(all, |cpus| cpus.unsigned_abs() as usize);
-    let base = view.results.plan.baseline_of(cell, &view.results.spec.method.baseline)?;
+    let base = view.results.run_plan.baseline_of(cell, &view.results.spec.method.baseline)?;
     let (ours, of_base) = (cpus(cell), cpus(base));
     let is_beyond = ours > of_base && ratio.interval?.low > ours as f64 / of_base as f64;
     is_beyond.then(|| {
         format!(
             " That is more than {} against {of_base} can give by themselves: a server that is kept \
-             on fewer is also asked from the others, so that each message wakes one of them, and \
-             has fewer private caches. This run does not tell these apart.",
+             on fewer also receives requests from the others, so that each message wakes one of \
+             them, and has fewer private caches. This run does not tell these apart.",
             words::counted(ours, "CPU")
         )
     })
@@ -89,7 +89,7 @@ fn no_difference(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> 
     let range = ends.map(|(least, most)| {
         format!(": the ratios lie between {} and {}", number::ratio(least.2), number::ratio(most.2))
     });
-    let why = match view.results.plan.repetitions {
+    let why = match view.results.run_plan.repetitions {
         1 => " One sample of each cell gives no interval, so nothing can be claimed.",
         _ => "",
     };
@@ -119,7 +119,7 @@ fn decides<'a>(
             .max_by(|one, two| apart(&one.1).total_cmp(&apart(&two.1)))
             .map(|(other, of_other)| (axis.as_str(), other, of_other))
     };
-    let axes = view.results.plan.axes.iter().filter(|axis| *axis != "case");
+    let axes = view.results.run_plan.axes.iter().filter(|axis| *axis != "case");
     let found = axes.filter_map(far);
     found.max_by(|one, two| {
         let apart = |other: Ratio| (other.ratio / ratio.ratio).ln().abs();

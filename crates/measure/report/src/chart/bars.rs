@@ -8,11 +8,11 @@
 use super::scale::Ticks;
 use super::svg::{Element, label, line};
 use super::type_width::width_px;
-use super::{Layout, proper_interval};
+use super::{Screen, proper_interval};
 use crate::number;
-use plan::Plan;
+use layout::Layout;
 
-mod plan;
+mod layout;
 
 /// A limit this many times beyond everything else is named at the edge, not drawn to scale.
 const LIMIT_BEYOND: f64 = 3.0;
@@ -135,36 +135,36 @@ impl Bar {
 
 impl Bars {
     /// The chart as one `<svg>`.
-    pub(crate) fn draw(&self, layout: Layout) -> String {
-        let plan = Plan::of(self, layout);
-        let mut drawing = layout.drawing(plan.height, &self.description);
-        self.draw_axis(&plan, &mut drawing);
-        self.draw_limits(&plan, &mut drawing);
-        for (bar, top) in self.bars.iter().zip(&plan.tops) {
-            plan.draw_words(bar, *top, &self.unit, &mut drawing);
-            plan.draw_bar(bar, *top, &self.unit, &mut drawing);
+    pub(crate) fn draw(&self, screen: Screen) -> String {
+        let layout = Layout::of(self, screen);
+        let mut drawing = screen.drawing(layout.height, &self.description);
+        self.draw_axis(&layout, &mut drawing);
+        self.draw_limits(&layout, &mut drawing);
+        for (bar, top) in self.bars.iter().zip(&layout.tops) {
+            layout.draw_words(bar, *top, &self.unit, &mut drawing);
+            layout.draw_bar(bar, *top, &self.unit, &mut drawing);
             for (index, paper) in bar.papers().enumerate() {
-                let y = plan.paper_y(*top, index);
-                plan.draw_paper(paper, y, &self.unit, &mut drawing);
+                let y = layout.paper_y(*top, index);
+                layout.draw_paper(paper, y, &self.unit, &mut drawing);
             }
         }
         drawing.to_string()
     }
 
-    fn draw_axis(&self, plan: &Plan, drawing: &mut Element) {
-        let bottom = plan.bottom();
-        for tick in &plan.ticks.values {
-            let x = plan.scale.place(*tick);
-            drawing.push(line("grid", (x, plan.head - 4.0), (x, bottom)));
-            let text = number::tick(*tick, plan.ticks.step);
+    fn draw_axis(&self, layout: &Layout, drawing: &mut Element) {
+        let bottom = layout.bottom();
+        for tick in &layout.ticks.values {
+            let x = layout.scale.place(*tick);
+            drawing.push(line("grid", (x, layout.head - 4.0), (x, bottom)));
+            let text = number::tick(*tick, layout.ticks.step);
             drawing.push(label("tick", (x, bottom + 15.0), "middle", &text));
         }
-        let middle = (plan.scale.from + plan.scale.to) / 2.0;
+        let middle = (layout.scale.from + layout.scale.to) / 2.0;
         drawing.push(label("unit", (middle, bottom + 31.0), "middle", &self.unit));
-        if plan.layout == Layout::Wide {
+        if layout.screen == Screen::Wide {
             let compared = if self.aside { "speed" } else { "ratio" };
             let mut head = |x, anchor, text: &str| {
-                drawing.push(label("head", (x, plan.head - 10.0), anchor, text));
+                drawing.push(label("head", (x, layout.head - 10.0), anchor, text));
             };
             head(836.0, "end", &self.unit);
             let has_ratio = |bar: &Bar| !(bar.ratio.is_empty() && bar.ratio_interval.is_empty());
@@ -176,35 +176,35 @@ impl Bars {
     }
 
     /// A line across every row that has a limit, and one label per limit, at the top.
-    fn draw_limits(&self, plan: &Plan, drawing: &mut Element) {
-        for (bar, top) in self.bars.iter().zip(&plan.tops) {
-            let Some(limit) = bar.limit().filter(|limit| limit.value <= plan.ticks.high()) else {
+    fn draw_limits(&self, layout: &Layout, drawing: &mut Element) {
+        for (bar, top) in self.bars.iter().zip(&layout.tops) {
+            let Some(limit) = bar.limit().filter(|limit| limit.value <= layout.ticks.high()) else {
                 continue;
             };
-            let x = plan.scale.place(limit.value);
-            let (from, to) = plan.limit_span(bar, *top);
+            let x = layout.scale.place(limit.value);
+            let (from, to) = layout.limit_span(bar, *top);
             let title = format!("{}: {} {}", limit.label, number::plain(limit.value), self.unit);
             drawing.push(line("limit", (x, from), (x, to)).titled(&title));
         }
-        for (lane, (limit, text)) in self.limit_words(plan).iter().enumerate() {
+        for (lane, (limit, text)) in self.limit_words(layout).iter().enumerate() {
             let y = 13.0 + 15.0 * lane as f64;
-            let x = plan.scale.place(limit.value);
-            let half = width_px(text, 11.5 * plan::BOLDER) / 2.0;
-            let room = (half + 1.0, plan.label_end() - half);
+            let x = layout.scale.place(limit.value);
+            let half = width_px(text, 11.5 * layout::BOLDER) / 2.0;
+            let room = (half + 1.0, layout.label_end() - half);
             let x_text = if room.0 < room.1 { x.clamp(room.0, room.1) } else { room.0 };
             drawing.push(label("limit-label", (x_text, y), "middle", text));
-            if limit.value <= plan.ticks.high() {
-                drawing.push(line("limit-leader", (x, y + 4.0), (x, plan.head - 4.0)));
+            if limit.value <= layout.ticks.high() {
+                drawing.push(line("limit-leader", (x, y + 4.0), (x, layout.head - 4.0)));
             }
         }
     }
 
     /// The limits in words, the largest first so that no leader crosses a label.
-    fn limit_words(&self, plan: &Plan) -> Vec<(&Limit, String)> {
+    fn limit_words(&self, layout: &Layout) -> Vec<(&Limit, String)> {
         let mut limits = self.limits();
         limits.sort_by(|one, other| other.value.total_cmp(&one.value));
         let words = |limit: &Limit| {
-            let arrow = if limit.value > plan.ticks.high() { " →" } else { "" };
+            let arrow = if limit.value > layout.ticks.high() { " →" } else { "" };
             format!("{}: {}{arrow}", limit.label, number::plain(limit.value))
         };
         limits.into_iter().map(|limit| (limit, words(limit))).collect()
@@ -222,7 +222,7 @@ impl Bars {
     }
 
     /// The axis: everything that is drawn to scale, from zero.
-    fn ticks(&self, layout: Layout) -> Ticks {
+    fn ticks(&self, screen: Screen) -> Ticks {
         let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
         let papers = self.bars.iter().flat_map(Bar::papers).map(|paper| paper.value);
         let values = self.bars.iter().filter_map(Bar::value);
@@ -231,7 +231,7 @@ impl Bars {
         let drawn = largest(&mut ends.map(|high| high.min(drawn * INTERVAL_BEYOND))).max(drawn);
         let limits = self.bars.iter().filter_map(Bar::limit).map(|limit| limit.value);
         let limit = largest(&mut limits.filter(|limit| *limit <= drawn * LIMIT_BEYOND));
-        let wanted = if layout == Layout::Wide { 7.0 } else { 4.0 };
+        let wanted = if screen == Screen::Wide { 7.0 } else { 4.0 };
         Ticks::covering(0.0, drawn.max(limit), wanted)
     }
 }

@@ -8,13 +8,13 @@
 use super::scale::{Ticks, powers_of_two};
 use super::svg::{Element, diamond, label, line, polyline};
 use super::type_width::fitted;
-use super::{Layout, proper_interval};
+use super::{Screen, proper_interval};
 use crate::number;
+use layout::{Layout, key_places, range, spread};
 use marker::{Sign, marker, series_class};
-use plan::{Plan, key_places, range, spread};
 
+mod layout;
 mod marker;
-mod plan;
 
 /// Lines that all lie above this share of the highest point get an axis that does not start at
 /// zero.
@@ -87,73 +87,78 @@ impl Series {
 
 impl Curves {
     /// The chart as one `<svg>`.
-    pub(crate) fn draw(&self, layout: Layout) -> String {
-        let plan = Plan::of(self, layout);
-        let mut drawing = layout.drawing(plan.height, &self.description);
-        self.draw_axes(&plan, &mut drawing);
-        self.draw_level(&plan, &mut drawing);
-        self.draw_paper_levels(&plan, &mut drawing);
+    pub(crate) fn draw(&self, screen: Screen) -> String {
+        let layout = Layout::of(self, screen);
+        let mut drawing = screen.drawing(layout.height, &self.description);
+        self.draw_axes(&layout, &mut drawing);
+        self.draw_level(&layout, &mut drawing);
+        self.draw_paper_levels(&layout, &mut drawing);
         for (index, series) in self.series.iter().enumerate() {
-            self.draw_series(&plan, (index, series), &mut drawing);
+            self.draw_series(&layout, (index, series), &mut drawing);
         }
         for paper in self.papers.iter().filter(|paper| paper.x.is_finite() && paper.y.is_finite()) {
-            plan.draw_paper(paper, &self.y_unit, &mut drawing);
+            layout.draw_paper(paper, &self.y_unit, &mut drawing);
         }
-        match layout {
-            Layout::Wide => self.draw_names(&plan, &mut drawing),
-            Layout::Narrow => self.draw_key(&plan, &mut drawing),
+        match screen {
+            Screen::Wide => self.draw_names(&layout, &mut drawing),
+            Screen::Narrow => self.draw_key(&layout, &mut drawing),
         }
         drawing.to_string()
     }
 
-    fn draw_axes(&self, plan: &Plan, drawing: &mut Element) {
-        let (left, right) = (plan.x.from, plan.x.to);
-        let (top, bottom) = (plan.y.to, plan.y.from);
-        for tick in &plan.y_ticks.values {
-            let y = plan.y.place(*tick);
+    fn draw_axes(&self, layout: &Layout, drawing: &mut Element) {
+        let (left, right) = (layout.x.from, layout.x.to);
+        let (top, bottom) = (layout.y.to, layout.y.from);
+        for tick in &layout.y_ticks.values {
+            let y = layout.y.place(*tick);
             drawing.push(line("grid", (left, y), (right, y)));
-            let text = number::tick(*tick, plan.y_ticks.step);
+            let text = number::tick(*tick, layout.y_ticks.step);
             drawing.push(label("tick", (left - 7.0, y + 4.0), "end", &text));
         }
-        for (x, text) in self.x_ticks(plan.layout) {
-            let x = plan.x.place(x);
+        for (x, text) in self.x_ticks(layout.screen) {
+            let x = layout.x.place(x);
             drawing.push(line("axis", (x, bottom), (x, bottom + 4.0)));
             drawing.push(label("tick", (x, bottom + 17.0), "middle", &text));
         }
         drawing.push(line("axis", (left, bottom), (right, bottom)));
         let unit_at = ((left + right) / 2.0, bottom + 34.0);
         drawing.push(label("unit", unit_at, "middle", &self.x_unit));
-        let y_unit = fitted(&self.y_unit, 12.0, plan.layout.width() - 8.0);
+        let y_unit = fitted(&self.y_unit, 12.0, layout.screen.width() - 8.0);
         drawing.push(label("unit", (4.0, top - 12.0), "start", &y_unit));
     }
 
-    fn draw_level(&self, plan: &Plan, drawing: &mut Element) {
+    fn draw_level(&self, layout: &Layout, drawing: &mut Element) {
         let Some((level, name)) = self.level.as_ref().filter(|(level, _)| level.is_finite()) else {
             return;
         };
-        let y = plan.y.place(*level);
-        drawing.push(line("level-line", (plan.x.from, y), (plan.x.to, y)).titled(name));
+        let y = layout.y.place(*level);
+        drawing.push(line("level-line", (layout.x.from, y), (layout.x.to, y)).titled(name));
     }
 
-    fn draw_paper_levels(&self, plan: &Plan, drawing: &mut Element) {
+    fn draw_paper_levels(&self, layout: &Layout, drawing: &mut Element) {
         for (level, name) in self.paper_levels.iter().filter(|(level, _)| level.is_finite()) {
-            let y = plan.y.place(*level);
-            drawing.push(line("paper-level", (plan.x.from, y), (plan.x.to, y)).titled(name));
-            drawing.push(diamond((plan.x.from, y), 5.0).titled(name));
-            let text = fitted(name, 11.5, plan.x.to - plan.x.from - 12.0);
-            drawing.push(label("paper-label", (plan.x.from + 9.0, y - 5.0), "start", &text));
+            let y = layout.y.place(*level);
+            drawing.push(line("paper-level", (layout.x.from, y), (layout.x.to, y)).titled(name));
+            drawing.push(diamond((layout.x.from, y), 5.0).titled(name));
+            let text = fitted(name, 11.5, layout.x.to - layout.x.from - 12.0);
+            drawing.push(label("paper-label", (layout.x.from + 9.0, y - 5.0), "start", &text));
         }
     }
 
-    fn draw_series(&self, plan: &Plan, (index, series): (usize, &Series), drawing: &mut Element) {
-        let places: Vec<(f64, f64)> = series.drawn().map(|point| plan.at(point)).collect();
+    fn draw_series(
+        &self,
+        layout: &Layout,
+        (index, series): (usize, &Series),
+        drawing: &mut Element,
+    ) {
+        let places: Vec<(f64, f64)> = series.drawn().map(|point| layout.at(point)).collect();
         let mut group = Element::new("g").class(&format!("series {}", series_class(index)));
         if places.len() > 1 {
             group.push(polyline("curve", &places).titled(&series.name));
         }
         for (point, (x, y)) in series.drawn().zip(&places) {
             if let Some((low, high)) = proper_interval(point.interval) {
-                let (low, high) = (plan.y.place(low), plan.y.place(high));
+                let (low, high) = (layout.y.place(low), layout.y.place(high));
                 group.push(line("whisker", (*x, low), (*x, high)));
             }
             let title = format!("{}, {}", series.name, self.words(point));
@@ -176,44 +181,44 @@ impl Curves {
     }
 
     /// Each name beside the last point of its line, moved apart where they would overlap.
-    fn draw_names(&self, plan: &Plan, drawing: &mut Element) {
+    fn draw_names(&self, layout: &Layout, drawing: &mut Element) {
         let mut names: Vec<(Sign, &str, f64)> = Vec::new();
         for (index, series) in self.series.iter().enumerate() {
             if let Some(last) = series.drawn().last() {
-                names.push((Sign::Series(index), &series.name, plan.at(last).1));
+                names.push((Sign::Series(index), &series.name, layout.at(last).1));
             }
         }
         if let Some((level, name)) = self.level.as_ref().filter(|(level, _)| level.is_finite()) {
-            names.push((Sign::Level, name, plan.y.place(*level)));
+            names.push((Sign::Level, name, layout.y.place(*level)));
         }
         names.sort_by(|one, other| one.2.total_cmp(&other.2));
         let wanted: Vec<f64> = names.iter().map(|(_, _, y)| *y).collect();
-        let lines = spread(&wanted, (plan.y.to, plan.y.from));
+        let lines = spread(&wanted, (layout.y.to, layout.y.from));
         for ((sign, name, y), y_text) in names.iter().zip(lines) {
-            let elbow = plan.x.to + 10.0;
-            let leader = line("leader", (plan.x.to + 1.0, *y), (elbow + 2.0, y_text));
+            let elbow = layout.x.to + 10.0;
+            let leader = line("leader", (layout.x.to + 1.0, *y), (elbow + 2.0, y_text));
             drawing.push(leader);
             drawing.push(sign.key((elbow + 3.0, y_text)));
-            let text = fitted(name, 13.0, plan.layout.width() - elbow - 29.0);
+            let text = fitted(name, 13.0, layout.screen.width() - elbow - 29.0);
             let at = (elbow + 27.0, y_text + 4.5);
             drawing.push(label("name", at, "start", &text).titled(name));
         }
     }
 
     /// The key above a narrow drawing: as many names in a line as fit.
-    fn draw_key(&self, plan: &Plan, drawing: &mut Element) {
-        for (sign, (x, y), text) in key_places(self, plan.layout) {
+    fn draw_key(&self, layout: &Layout, drawing: &mut Element) {
+        for (sign, (x, y), text) in key_places(self, layout.screen) {
             drawing.push(sign.key((x, y - 4.0)));
             drawing.push(label("name", (x + 24.0, y), "start", &text));
         }
     }
 
-    fn x_ticks(&self, layout: Layout) -> Vec<(f64, String)> {
-        let most = if layout == Layout::Wide { 12 } else { 6 };
+    fn x_ticks(&self, screen: Screen) -> Vec<(f64, String)> {
+        let most = if screen == Screen::Wide { 12 } else { 6 };
         let (low, high) = self.x_range();
         match &self.x_axis {
             XAxis::Named(names) => {
-                let room = layout.width() * 0.7 / names.len().max(1) as f64;
+                let room = screen.width() * 0.7 / names.len().max(1) as f64;
                 let named = names.iter().enumerate();
                 named.map(|(index, name)| (index as f64, fitted(name, 11.5, room))).collect()
             }

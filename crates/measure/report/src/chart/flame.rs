@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use workahead_counters::profile::{Frame, Kind, Profile};
 
-use super::Layout;
+use super::Screen;
 use super::svg::{Element, label};
 use super::type_width::fitted;
 use crate::number;
@@ -36,7 +36,7 @@ pub(crate) fn flame(profile: &Profile, most_bytes: usize) -> String {
     let mut thinnest = THINNEST;
     loop {
         let drawing = drawn(profile, thinnest);
-        if drawing.len() <= most_bytes || thinnest > Layout::Wide.width() {
+        if drawing.len() <= most_bytes || thinnest > Screen::Wide.width() {
             return drawing;
         }
         thinnest *= 2.0;
@@ -49,8 +49,8 @@ fn drawn(profile: &Profile, thinnest: f64) -> String {
         let frames = stack.frames.iter().filter_map(|place| profile.frames.get(*place as usize));
         root.add(frames, stack.events, stack.samples);
     }
-    let layout = Layout::Wide;
-    let scale = if root.events == 0 { 0.0 } else { layout.width() / root.events as f64 };
+    let screen = Screen::Wide;
+    let scale = if root.events == 0 { 0.0 } else { screen.width() / root.events as f64 };
     let rows = root.rows(scale, thinnest);
     let bottom = HEAD + ROW * rows as f64;
     let description = format!(
@@ -58,7 +58,7 @@ fn drawn(profile: &Profile, thinnest: f64) -> String {
         number::count(profile.samples),
         profile.clock.unit()
     );
-    let mut drawing = layout.drawing(bottom + FOOT, &description);
+    let mut drawing = screen.drawing(bottom + FOOT, &description);
     keys(&mut drawing);
     let mut painter = Painter { drawing, scale, bottom, whole: root.events, left_out: 0, thinnest };
     painter.paint_root(&root);

@@ -4,7 +4,7 @@
 //! steps of their logarithm, one hue for other values. A number in bold type has an interval that
 //! leaves out 1. Hues are classes; the style sheet lays them over the card in both themes.
 
-use super::Layout;
+use super::Screen;
 use super::svg::{Element, label};
 use super::type_width::fitted;
 
@@ -70,7 +70,7 @@ pub(crate) enum Square {
 }
 
 /// Where everything goes.
-struct Plan {
+struct Layout {
     names: f64,
     width: f64,
     height: f64,
@@ -79,51 +79,51 @@ struct Plan {
 
 impl Heat {
     /// The table as one `<svg>`.
-    pub(crate) fn draw(&self, layout: Layout) -> String {
-        let plan = self.plan(layout);
-        let height = HEAD_HEIGHT + plan.height * self.rows.len() as f64 + 4.0;
-        let mut drawing = layout.drawing(height, &self.description);
-        let middle = plan.names + plan.width * self.columns.len() as f64 / 2.0;
-        let along = fitted(&self.along, 12.0, layout.width() - plan.names);
+    pub(crate) fn draw(&self, screen: Screen) -> String {
+        let layout = self.layout(screen);
+        let height = HEAD_HEIGHT + layout.height * self.rows.len() as f64 + 4.0;
+        let mut drawing = screen.drawing(height, &self.description);
+        let middle = layout.names + layout.width * self.columns.len() as f64 / 2.0;
+        let along = fitted(&self.along, 12.0, screen.width() - layout.names);
         drawing.push(label("unit", (middle, 12.0), "middle", &along));
         for (at, column) in self.columns.iter().enumerate() {
-            let x = plan.names + plan.width * (at as f64 + 0.5);
-            let text = fitted(column, 11.5, plan.width - 2.0);
+            let x = layout.names + layout.width * (at as f64 + 0.5);
+            let text = fitted(column, 11.5, layout.width - 2.0);
             drawing.push(label("tick", (x, 32.0), "middle", &text).titled(column));
         }
         let full = self.full();
         for (at, row) in self.rows.iter().enumerate() {
-            let top = HEAD_HEIGHT + plan.height * at as f64;
-            let baseline = top + plan.height / 2.0 + 4.5;
-            let name = fitted(&row.name, plan.type_px, plan.names - 10.0);
-            let name = label("name", (plan.names - 8.0, baseline), "end", &name);
+            let top = HEAD_HEIGHT + layout.height * at as f64;
+            let baseline = top + layout.height / 2.0 + 4.5;
+            let name = fitted(&row.name, layout.type_px, layout.names - 10.0);
+            let name = label("name", (layout.names - 8.0, baseline), "end", &name);
             drawing.push(name.titled(&row.name));
             for (column, square) in row.squares.iter().enumerate() {
-                let x = plan.names + plan.width * column as f64;
-                self.draw_square(square, ((x, top), &plan, full), &mut drawing);
+                let x = layout.names + layout.width * column as f64;
+                self.draw_square(square, ((x, top), &layout, full), &mut drawing);
             }
-            if layout == Layout::Wide && !row.note.is_empty() {
-                let x = plan.names + plan.width * self.columns.len() as f64 + 12.0;
-                let note = fitted(&row.note, 12.0, layout.width() - x);
+            if screen == Screen::Wide && !row.note.is_empty() {
+                let x = layout.names + layout.width * self.columns.len() as f64 + 12.0;
+                let note = fitted(&row.note, 12.0, screen.width() - x);
                 drawing.push(label("interval", (x, baseline), "start", &note).titled(&row.note));
             }
         }
         drawing.to_string()
     }
 
-    fn plan(&self, layout: Layout) -> Plan {
+    fn layout(&self, screen: Screen) -> Layout {
         let columns = self.columns.len().max(1) as f64;
         let has_notes = self.rows.iter().any(|row| !row.note.is_empty());
-        match layout {
-            Layout::Wide => {
+        match screen {
+            Screen::Wide => {
                 let room = if has_notes { 520.0 } else { 800.0 };
                 let width = (room / columns).min(110.0);
-                Plan { names: 190.0, width, height: 32.0, type_px: 13.0 }
+                Layout { names: 190.0, width, height: 32.0, type_px: 13.0 }
             }
-            Layout::Narrow => {
+            Screen::Narrow => {
                 let names = if columns > 5.0 { 74.0 } else { 104.0 };
                 let width = ((338.0 - names) / columns).min(70.0);
-                Plan { names, width, height: 28.0, type_px: 12.0 }
+                Layout { names, width, height: 28.0, type_px: 12.0 }
             }
         }
     }
@@ -156,14 +156,14 @@ impl Heat {
     fn draw_square(
         &self,
         square: &Square,
-        ((x, top), plan, full): ((f64, f64), &Plan, f64),
+        ((x, top), layout, full): ((f64, f64), &Layout, f64),
         drawing: &mut Element,
     ) {
         let rect = |class: &str| {
             let rect = Element::new("rect").class(class).at("x", x + 1.0).at("y", top + 1.0);
-            rect.at("width", plan.width - 2.0).at("height", plan.height - 2.0)
+            rect.at("width", layout.width - 2.0).at("height", layout.height - 2.0)
         };
-        let middle = (x + plan.width / 2.0, top + plan.height / 2.0 + 4.5);
+        let middle = (x + layout.width / 2.0, top + layout.height / 2.0 + 4.5);
         match square {
             Square::Value { value, words, is_sure, title } if value.is_finite() => {
                 let step = self.step(*value, full);
@@ -172,7 +172,7 @@ impl Heat {
                 let mut class = "heat-figure".to_owned();
                 class.push_str(if step.abs() >= STRONG_FROM { " on-strong" } else { "" });
                 class.push_str(if *is_sure { " sure" } else { "" });
-                let text = fitted(words, plan.type_px, plan.width - 2.0);
+                let text = fitted(words, layout.type_px, layout.width - 2.0);
                 drawing.push(label(&class, middle, "middle", &text));
             }
             Square::Value { title, .. } => drawing.push(rect("heat none").titled(title)),
@@ -210,19 +210,19 @@ mod tests {
     #[test]
     fn twice_and_half_are_equally_strong() {
         let drawn = heat(vec![vec![value(2.0), value(0.5), value(1.0)]], Hues::AroundOne);
-        let drawn = drawn.draw(Layout::Wide);
+        let drawn = drawn.draw(Screen::Wide);
         for class in ["heat up4", "heat down4", "heat up0", "on-strong sure"] {
             assert!(drawn.contains(class), "{class} is not in {drawn}");
         }
         // A table of noise is pale: 2 % is far from the strongest colour.
-        let pale = heat(vec![vec![value(1.02), value(0.98)]], Hues::AroundOne).draw(Layout::Wide);
+        let pale = heat(vec![vec![value(1.02), value(0.98)]], Hues::AroundOne).draw(Screen::Wide);
         assert!(pale.contains("heat up0") && !pale.contains("up4"), "{pale}");
     }
 
     #[test]
     fn missing_values_have_a_reason() {
         let squares = vec![Square::Missing("not here: no siblings".to_owned()), value(f64::NAN)];
-        let drawn = heat(vec![squares], Hues::AroundOne).draw(Layout::Narrow);
+        let drawn = heat(vec![squares], Hues::AroundOne).draw(Screen::Narrow);
         assert!(drawn.contains("not here: no siblings"), "{drawn}");
         assert_eq!(drawn.matches("heat none").count(), 2);
     }
@@ -232,8 +232,8 @@ mod tests {
         fn any_numbers_draw(values in prop::collection::vec(any::<f64>(), 1..12)) {
             for hues in [Hues::AroundOne, Hues::Rising] {
                 let rows = vec![values.iter().copied().map(value).collect()];
-                for layout in [Layout::Wide, Layout::Narrow] {
-                    let drawn = heat(rows.clone(), hues).draw(layout);
+                for screen in [Screen::Wide, Screen::Narrow] {
+                    let drawn = heat(rows.clone(), hues).draw(screen);
                     prop_assert!(is_balanced(&drawn) && !drawn.contains("NaN"));
                 }
             }

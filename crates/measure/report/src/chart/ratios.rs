@@ -6,7 +6,7 @@
 use super::scale::{Scale, Spacing};
 use super::svg::{Element, label, line};
 use super::type_width::fitted;
-use super::{Layout, Tone, proper_interval};
+use super::{Screen, Tone, proper_interval};
 use crate::number;
 
 /// The axis reaches at least this far to both sides.
@@ -82,8 +82,8 @@ impl Mark {
 }
 
 /// Where everything goes.
-struct Plan {
-    layout: Layout,
+struct Layout {
+    screen: Screen,
     scale: Scale,
     ticks: Vec<f64>,
     tops: Vec<f64>,
@@ -92,30 +92,30 @@ struct Plan {
 
 impl Ratios {
     /// The chart as one `<svg>`.
-    pub(crate) fn draw(&self, layout: Layout) -> String {
-        let plan = self.plan(layout);
-        let mut drawing = layout.drawing(plan.height, &self.description);
-        let bottom = plan.height - FOOT_HEIGHT;
-        for tick in &plan.ticks {
-            let x = plan.scale.place(*tick);
+    pub(crate) fn draw(&self, screen: Screen) -> String {
+        let layout = self.layout(screen);
+        let mut drawing = screen.drawing(layout.height, &self.description);
+        let bottom = layout.height - FOOT_HEIGHT;
+        for tick in &layout.ticks {
+            let x = layout.scale.place(*tick);
             let class = if *tick == 1.0 { "level-line" } else { "grid" };
             drawing.push(line(class, (x, 4.0), (x, bottom)));
             let text = format!("{}×", number::exact(*tick));
             drawing.push(label("tick", (x, bottom + 15.0), "middle", &text));
         }
-        let middle = (plan.scale.from + plan.scale.to) / 2.0;
+        let middle = (layout.scale.from + layout.scale.to) / 2.0;
         drawing.push(label("unit", (middle, bottom + 32.0), "middle", &self.unit));
-        for (row, top) in self.rows.iter().zip(&plan.tops) {
-            plan.draw_row(row, *top, &mut drawing);
+        for (row, top) in self.rows.iter().zip(&layout.tops) {
+            layout.draw_row(row, *top, &mut drawing);
         }
         drawing.to_string()
     }
 
-    fn plan(&self, layout: Layout) -> Plan {
+    fn layout(&self, screen: Screen) -> Layout {
         let (low, high) = self.range();
-        let (from, to) = match layout {
-            Layout::Wide => (232.0, 720.0),
-            Layout::Narrow => (8.0, 330.0),
+        let (from, to) = match screen {
+            Screen::Wide => (232.0, 720.0),
+            Screen::Narrow => (8.0, 330.0),
         };
         let scale = Scale { spacing: Spacing::Doubling, low, high, from, to };
         let mut y = 8.0;
@@ -123,11 +123,11 @@ impl Ratios {
         for row in &self.rows {
             y += row.heading.as_ref().map_or(0.0, |_| HEADING_HEIGHT);
             tops.push(y);
-            let name = if layout == Layout::Wide { 4.0 } else { LINE_HEIGHT };
+            let name = if screen == Screen::Wide { 4.0 } else { LINE_HEIGHT };
             y += name + LINE_HEIGHT * row.marks.len().max(1) as f64;
         }
-        let ticks = ticks(&scale, if layout == Layout::Wide { 56.0 } else { 44.0 });
-        Plan { layout, scale, ticks, tops, height: y + FOOT_HEIGHT }
+        let ticks = ticks(&scale, if screen == Screen::Wide { 56.0 } else { 44.0 });
+        Layout { screen, scale, ticks, tops, height: y + FOOT_HEIGHT }
     }
 
     /// The range of the axis: every ratio, and its interval as far as it is not far beyond.
@@ -163,19 +163,19 @@ fn ticks(scale: &Scale, apart: f64) -> Vec<f64> {
     kept
 }
 
-impl Plan {
+impl Layout {
     fn draw_row(&self, row: &Row, top: f64, drawing: &mut Element) {
         if let Some(heading) = &row.heading {
             drawing.push(label("group", (4.0, top - 7.0), "start", heading));
         }
         let mut y = top;
-        match self.layout {
-            Layout::Wide => {
+        match self.screen {
+            Screen::Wide => {
                 let name = fitted(&row.name, 13.0, 218.0);
                 let at = (222.0, top + 14.5);
                 drawing.push(label("name", at, "end", &name).titled(&row.name));
             }
-            Layout::Narrow => {
+            Screen::Narrow => {
                 let name = fitted(&row.name, 12.0, 330.0);
                 let at = (4.0, top + 14.0);
                 drawing.push(label("name", at, "start", &name).titled(&row.name));
@@ -210,14 +210,14 @@ impl Plan {
             }
         }
         let figure = number::ratio(mark.ratio);
-        match self.layout {
-            Layout::Wide => {
+        match self.screen {
+            Screen::Wide => {
                 drawing.push(label("figure", (782.0, y + 14.5), "end", &figure));
                 let words = fitted(&mark.words, 12.0, 206.0);
                 drawing.push(label("interval", (792.0, y + 14.5), "start", &words).titled(&title));
             }
-            Layout::Narrow if mark.kind == Kind::Cpu => {}
-            Layout::Narrow => {
+            Screen::Narrow if mark.kind == Kind::Cpu => {}
+            Screen::Narrow => {
                 drawing.push(label("figure", (336.0, y - 5.0), "end", &figure));
             }
         }
@@ -253,25 +253,29 @@ mod tests {
     #[test]
     fn twice_and_half_are_equally_long() {
         let chart = chart(&[2.0, 0.5]);
-        let plan = chart.plan(Layout::Wide);
-        let [half, one, two] = [0.5, 1.0, 2.0].map(|ratio| plan.scale.place(ratio));
+        let layout = chart.layout(Screen::Wide);
+        let [half, one, two] = [0.5, 1.0, 2.0].map(|ratio| layout.scale.place(ratio));
         assert!((two - one - (one - half)).abs() < 1e-6);
-        assert!([0.5, 1.0, 2.0].iter().all(|tick| plan.ticks.contains(tick)), "{:?}", plan.ticks);
+        assert!(
+            [0.5, 1.0, 2.0].iter().all(|tick| layout.ticks.contains(tick)),
+            "{:?}",
+            layout.ticks
+        );
     }
 
     #[test]
     fn a_row_without_a_ratio_says_why() {
         let mut chart = chart(&[f64::NAN]);
-        assert!(chart.draw(Layout::Wide).contains("not here"));
+        assert!(chart.draw(Screen::Wide).contains("not here"));
         chart.rows[0].marks.clear();
-        assert!(chart.draw(Layout::Narrow).contains("not here"));
+        assert!(chart.draw(Screen::Narrow).contains("not here"));
     }
 
     proptest! {
         #[test]
         fn any_ratios_draw(ratios in prop::collection::vec(any::<f64>(), 0..9)) {
-            for layout in [Layout::Wide, Layout::Narrow] {
-                let drawn = chart(&ratios).draw(layout);
+            for screen in [Screen::Wide, Screen::Narrow] {
+                let drawn = chart(&ratios).draw(screen);
                 prop_assert!(is_balanced(&drawn) && !drawn.contains("NaN"));
             }
         }

@@ -13,7 +13,7 @@
 //! part without a value is named under its bar and takes no room: no bar is drawn for uncounted
 //! parts, and a stack that ends before its mark says that something is missing or overlaps.
 
-use super::Layout;
+use super::Screen;
 use super::scale::Ticks;
 use super::svg::{Element, label, line, polyline};
 use super::type_width::{fitted, width_px};
@@ -74,8 +74,8 @@ impl Bar {
 
 impl Stacked {
     /// The chart as one `<svg>`.
-    pub(crate) fn draw(&self, layout: Layout) -> String {
-        let width = layout.width();
+    pub(crate) fn draw(&self, screen: Screen) -> String {
+        let width = screen.width();
         let keys = self.keys(width);
         let top = keys.last().map_or(0.0, |key| key.y) + KEY_ROW + 4.0;
         let mut tops = Vec::with_capacity(self.bars.len());
@@ -85,8 +85,8 @@ impl Stacked {
             let words = if self.note(bar).is_empty() { WORDS } else { 2.0 * WORDS };
             bottom += words + BAR + GAP;
         }
-        let scale = Scale { ticks: self.ticks(layout), width };
-        let mut drawing = layout.drawing(bottom + AXIS, &self.description);
+        let scale = Scale { ticks: self.ticks(screen), width };
+        let mut drawing = screen.drawing(bottom + AXIS, &self.description);
         keys.iter().for_each(|key| key.draw(&mut drawing));
         self.draw_grid(&scale, &tops, &mut drawing);
         self.draw_ticks(&scale, bottom, &mut drawing);
@@ -206,7 +206,7 @@ impl Stacked {
     }
 
     /// From zero over the longest stack and the furthest mark.
-    fn ticks(&self, layout: Layout) -> Ticks {
+    fn ticks(&self, screen: Screen) -> Ticks {
         let sum = |bar: &Bar| -> f64 {
             let parts = self.names().filter_map(|(_, name)| bar.part(name));
             parts.filter(|value| *value > 0.0).sum()
@@ -215,7 +215,7 @@ impl Stacked {
         let furthest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
         // Shares that add up to 1 except for rounding need no further tick.
         let furthest = if (furthest - 1.0).abs() < 0.02 { 1.0 } else { furthest };
-        Ticks::covering(0.0, furthest, if layout == Layout::Wide { 8.0 } else { 4.0 })
+        Ticks::covering(0.0, furthest, if screen == Screen::Wide { 8.0 } else { 4.0 })
     }
 }
 

@@ -9,7 +9,7 @@ use workahead_counters::event::Privilege;
 use workahead_study::setting::Setting;
 
 use super::{CellCounts, each_once, name, side_word};
-use crate::chart::Layout;
+use crate::chart::Screen;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::view::View;
 use crate::words;
@@ -145,7 +145,7 @@ impl Kind {
     fn panel(&self, view: &View<'_>, place: &str, cells: &[&CellCounts<'_>]) -> Panel {
         let drawn = cells.iter().any(|of| self.has_part(of));
         let why = if drawn { String::new() } else { self.why(cells.iter().copied()) };
-        let drawing = drawn.then(|| self.stacked(view, place, cells).draw(Layout::Narrow));
+        let drawing = drawn.then(|| self.stacked(view, place, cells).draw(Screen::Narrow));
         Panel { title: self.title.to_owned(), drawing, why }
     }
 
@@ -181,7 +181,7 @@ impl Kind {
 /// is meaningful, as over the cache sizes of Keeton's figure 8.
 pub(super) fn lie_along_an_axis(view: &View<'_>, cells: &[&CellCounts<'_>]) -> bool {
     let varies = |axis: &&String| view.varies(axis);
-    let mut axes = view.results.plan.axes.iter().filter(varies);
+    let mut axes = view.results.run_plan.axes.iter().filter(varies);
     let (Some(axis), None) = (axes.next(), axes.next()) else { return false };
     let is_number = |of: &&CellCounts<'_>| {
         matches!(of.cell.place.get(axis), Some(Setting::Integer(_) | Setting::Number(_)))

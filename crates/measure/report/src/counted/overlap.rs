@@ -10,7 +10,7 @@ use workahead_counters::event::Privilege;
 
 use super::costs::{Costs, ghz};
 use super::{CellCounts, bars, each_once, name, side_word};
-use crate::chart::Layout;
+use crate::chart::Screen;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::number;
 use crate::view::View;
@@ -83,10 +83,10 @@ pub(super) fn overlaps(
         if sums.is_empty() {
             continue;
         }
-        notes.extend(absent(&sums));
+        notes.extend(unavailable(&sums));
         drawn.push(Overlap {
             title: title.clone(),
-            drawing: stacked(view, title, &sums, cells).draw(Layout::Narrow),
+            drawing: stacked(view, title, &sums, cells).draw(Screen::Narrow),
             heads: bars::TOP_DOWN.iter().map(|(_, name)| *name).collect(),
             rows: sums.iter().map(|sum| row(view, sum)).collect(),
         });
@@ -175,7 +175,7 @@ fn row(view: &View<'_>, sum: &Sum<'_, '_>) -> Row {
 }
 
 /// Parts missing from a sum; with one missing there is no sum.
-fn absent(sums: &[Sum<'_, '_>]) -> Vec<String> {
+fn unavailable(sums: &[Sum<'_, '_>]) -> Vec<String> {
     let parts = sums.iter().flat_map(|sum| &sum.parts.components);
     let reasons = parts.filter_map(|part| {
         let why = part.cpi.as_ref().err()?;

@@ -14,7 +14,7 @@ use workahead_counters::siblings::{Sibling, siblings};
 use super::bars::Panel;
 use super::costs::{self, Costs, ghz};
 use super::{CellCounts, each_once, name};
-use crate::chart::Layout;
+use crate::chart::Screen;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::number;
 use crate::view::View;
@@ -179,7 +179,7 @@ impl<'a, 'b> CellSeries<'a, 'b> {
 fn panels(view: &View<'_>, cells: &[CellSeries<'_, '_>], costs: &Costs) -> Vec<Panel> {
     let panel = |chart: &StallChart| Panel {
         title: chart.title.to_owned(),
-        drawing: Some(stacked(view, chart, cells, costs).draw(Layout::Narrow)),
+        drawing: Some(stacked(view, chart, cells, costs).draw(Screen::Narrow)),
         why: String::new(),
     };
     STALL_CHARTS.iter().map(panel).collect()

@@ -7,7 +7,7 @@ use workahead_study::classes::{self, ScalingCurve, Step};
 use workahead_study::method::Chart;
 
 use super::{CELLS_MAX, Draw, Figure, Panel, not_drawn};
-use crate::chart::Layout;
+use crate::chart::Screen;
 use crate::chart::heat::{Heat, Hues, Row, Square};
 use crate::number;
 use crate::view::View;
@@ -45,8 +45,8 @@ pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     };
     let panel = Panel {
         title: String::new(),
-        wide: Some(Draw::draw(&heat, Layout::Wide)),
-        narrow: Draw::draw(&heat, Layout::Narrow),
+        wide: Some(Draw::draw(&heat, Screen::Wide)),
+        narrow: Draw::draw(&heat, Screen::Narrow),
     };
     Some(Figure {
         title,
@@ -62,7 +62,7 @@ pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
 /// The axis of degrees, where the study has one of several whole numbers.
 pub(crate) fn degrees<'a>(view: &'a View<'_>) -> Option<&'a str> {
     let known = ["parallel", "cpus", "threads"];
-    let axes = view.results.plan.axes.iter().map(String::as_str);
+    let axes = view.results.run_plan.axes.iter().map(String::as_str);
     let mut degrees = axes.filter(|axis| known.contains(axis) && view.varies(axis));
     degrees.find(|axis| {
         view.cells()

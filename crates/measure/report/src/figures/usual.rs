@@ -20,8 +20,13 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     if view.compares_techniques() || !view.results.is_timed() {
         return vec![chart(ChartKind::Bars, view.results.headline())];
     }
-    let axes: Vec<&String> =
-        view.results.plan.axes.iter().filter(|axis| *axis != "case" && view.varies(axis)).collect();
+    let axes: Vec<&String> = view
+        .results
+        .run_plan
+        .axes
+        .iter()
+        .filter(|axis| *axis != "case" && view.varies(axis))
+        .collect();
     let is_words = |axis: &&&String| {
         view.cells().iter().all(|cell| cell.place.get(**axis).and_then(Setting::as_text).is_some())
     };

@@ -49,7 +49,7 @@ pub(super) fn changes(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<Cha
     }
     let mut functions = 0;
     let of_cell = |(cell, after): &(&Cell, Profile)| {
-        let base = view.results.plan.baseline_of(cell, baseline)?;
+        let base = view.results.run_plan.baseline_of(cell, baseline)?;
         let of_base = || profiles.iter().filter(|(other, _)| other.index == base.index);
         let same = of_base().find(|(_, before)| before.clock == after.clock);
         // Events without samples of the baseline can't be compared.

@@ -13,7 +13,7 @@ pub(crate) const FLAME_BYTES: usize = 256 << 10;
 pub(crate) const ALONE_BYTES: usize = 4 << 20;
 
 /// The cells that have one, by number: the baseline and the best against it first, then others in
-/// the plan's order.
+/// the run plan's order.
 pub(super) fn drawn(view: &View<'_>) -> Vec<usize> {
     let has_stacks = |cell: &&Cell| view.results.stacks(cell.index).is_some();
     let of_best = best(view).map_or_else(Vec::new, |(base, best)| vec![base, best]);
@@ -33,7 +33,7 @@ fn best(view: &View<'_>) -> Option<(usize, usize)> {
     let baseline = &view.results.spec.method.baseline;
     let ratio = |cell: &Cell| {
         view.results.stacks(cell.index)?;
-        let base = view.results.plan.baseline_of(cell, baseline)?;
+        let base = view.results.run_plan.baseline_of(cell, baseline)?;
         let ratio = view.finding(cell).ratio.filter(|_| base.index != cell.index)?;
         Some((ratio.ratio, base.index, cell.index))
     };

@@ -74,11 +74,11 @@ pub(super) fn tables(view: &View<'_>, published: &[PublishedFunctions]) -> Vec<T
 }
 
 fn table(view: &View<'_>, of: &PublishedFunctions) -> Table {
-    let Results { plan, .. } = view.results;
+    let Results { run_plan, .. } = view.results;
     Table {
         title: of.title.clone(),
         program: of.program.clone(),
-        heads: of.cells.iter().map(|cell| place(view, &plan.cells[*cell])).collect(),
+        heads: of.cells.iter().map(|cell| place(view, &run_plan.cells[*cell])).collect(),
         rows: of.rows.iter().map(row).collect(),
         together: of.together.iter().map(|one| share(*one)).collect(),
         printed: of.printed.clone(),

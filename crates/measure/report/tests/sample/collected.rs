@@ -104,14 +104,14 @@ pub(crate) fn uncollected() -> Results {
         functions: None,
         lacks: Vec::new(),
     });
-    let cells = results.plan.cells.clone();
+    let cells = results.run_plan.cells.clone();
     for (need, cell) in results.record.needs.iter_mut().zip(&cells) {
         if cell.case() == "siblings on" {
             need.impossible = Some("the processor has no siblings".into());
         }
     }
-    results.plan = results.plan.clone().skipping(&results.record.needs);
-    let skipped = results.plan.skipped.clone();
+    results.run_plan = results.run_plan.clone().skipping(&results.record.needs);
+    let skipped = results.run_plan.skipped.clone();
     results.observations.retain(|seen| !skipped.contains(&seen.cell));
     results
 }
@@ -179,7 +179,7 @@ fn reaching(
 ) -> Results {
     let mut results = results("demo/collected", text, reach);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();
-    let cells = results.plan.cells.clone();
+    let cells = results.run_plan.cells.clone();
     for seen in &mut results.observations {
         let collection = collection(&cells[seen.cell], seen);
         if let Outcome::Sample(sample) = &mut seen.outcome {

@@ -1,4 +1,4 @@
-//! A result that was counted below valgrind: instructions and misses, and times that are nobody's.
+//! A result that was counted under valgrind: instructions and misses, and times that are nobody's.
 
 use workahead_counters::instrumented::{Counts, Function, Functions, Tool};
 use workahead_study::collection::Collection;
@@ -31,7 +31,7 @@ says = "more"
 pub(crate) fn instrumented() -> Results {
     let mut results = super::results("demo/instrumented", STUDY, &|_| 1.0);
     results.record.host.tier = "D".to_owned();
-    let cells = results.plan.cells.clone();
+    let cells = results.run_plan.cells.clone();
     for seen in &mut results.observations {
         let factor = if cells[seen.cell].text("query") == Some("unj") { 2 } else { 1 };
         let Outcome::Sample(sample) = &mut seen.outcome else { continue };

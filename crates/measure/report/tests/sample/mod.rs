@@ -1,4 +1,4 @@
-//! Results as runs would leave them, made without running: what a cell reaches is a formula, its
+//! Results as runs would leave them, made without running: a cell's throughput is a formula, its
 //! wobble a hash.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
@@ -30,14 +30,14 @@ pub(crate) const SIZES: &str = include_str!("sizes.toml");
 /// A finished run of a study. `reach` gives the throughput of a cell in Mtuples/s.
 pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Results {
     let spec = Spec::parse(id, text).unwrap();
-    let plan = RunPlan::new(&spec);
-    let record = record(&spec, &plan);
-    let visits = (0..plan.blocks).flat_map(|block| {
-        let plan = &plan;
-        (0..plan.repetitions).flat_map(move |repetition| plan.visits(block, repetition))
+    let run_plan = RunPlan::new(&spec);
+    let record = record(&spec, &run_plan);
+    let visits = (0..run_plan.blocks).flat_map(|block| {
+        let run_plan = &run_plan;
+        (0..run_plan.repetitions).flat_map(move |repetition| run_plan.visits(block, repetition))
     });
     let seen = |(at, visit): (usize, workahead_study::run_plan::Visit)| {
-        let cell = &plan.cells[visit.cell];
+        let cell = &run_plan.cells[visit.cell];
         Observation {
             study: id.to_owned(),
             plan: record.plan.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Res
         }
     };
     let observations = visits.enumerate().map(seen).collect();
-    Results { record, spec, plan, observations }
+    Results { record, spec, run_plan, observations }
 }
 
 fn record(spec: &Spec, plan: &RunPlan) -> Record {

@@ -7,7 +7,7 @@ use workahead_study::results::Results;
 /// A table for every clock that a cell was sampled by.
 pub(crate) fn functions(results: &Results) -> Vec<PublishedFunctions> {
     let mut tables: Vec<PublishedFunctions> = Vec::new();
-    for cell in &results.plan.cells {
+    for cell in &results.run_plan.cells {
         for profile in results.profiles(cell.index) {
             match tables.iter_mut().find(|table| table.clock == profile.clock) {
                 Some(table) => add(table, cell.index),

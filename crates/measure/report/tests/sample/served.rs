@@ -18,15 +18,15 @@ pub(crate) fn served() -> Results {
     let mut results = results("demo/served", STUDY, &|_| 1.0);
     results.record.engine_version = "PostgreSQL 15.18".to_owned();
     results.record.limits = None;
-    let cells = results.plan.cells.clone();
+    let cells = results.run_plan.cells.clone();
     for (need, cell) in results.record.needs.iter_mut().zip(&cells) {
         if cell.case() == "siblings out" {
             let why = "SMT can't be switched here: the processor has no siblings";
             need.impossible = Some(why.into());
         }
     }
-    results.plan = results.plan.clone().skipping(&results.record.needs);
-    let skipped = results.plan.skipped.clone();
+    results.run_plan = results.run_plan.clone().skipping(&results.record.needs);
+    let skipped = results.run_plan.skipped.clone();
     results.observations.retain(|seen| !skipped.contains(&seen.cell));
     for seen in &mut results.observations {
         seen.outcome = Outcome::Sample(sample(&cells[seen.cell], seen));

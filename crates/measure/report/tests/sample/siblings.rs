@@ -68,7 +68,7 @@ fn with_limits(mut results: Results) -> Results {
 fn of(recording: &str, firsts: &[u32]) -> Results {
     let whole = Stream::read(&mut recording.as_bytes()).unwrap();
     let mut results = results("demo/siblings", STUDY, &|_| 1.0);
-    let cells = results.plan.cells.clone();
+    let cells = results.run_plan.cells.clone();
     for seen in &mut results.observations {
         let stream = match cells[seen.cell].case() {
             "siblings out" => whole.on(firsts),
@@ -126,7 +126,7 @@ fn limits() -> serde_json::Value {
         "siblings": { "pairs": [
             { "cpus": [0, 32], "reported": true, "throughput_ratio": 0.5 },
         ] },
-        "knees": { "l2_bytes": 1 << 20, "useful_llc_bytes": 32 << 20 },
-        "huge_share": 1.0, "presence": 1.0, "unshown": [],
+        "cache_sizes": { "l2_bytes": 1 << 20, "useful_llc_bytes": 32 << 20 },
+        "huge_share": 1.0, "presence": 1.0, "limitations": [],
     })
 }

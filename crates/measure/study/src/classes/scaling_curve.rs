@@ -28,7 +28,7 @@ pub struct ScalingCurve {
 pub fn scaling_curves(results: &Results, axis: &str) -> Vec<ScalingCurve> {
     let mut groups: Vec<(Settings, Vec<(u32, &Cell)>)> = Vec::new();
     let (state, mut by_hash) = (RandomState::new(), HashMap::<u64, Vec<usize>>::new());
-    for cell in &results.plan.cells {
+    for cell in &results.run_plan.cells {
         let mut place = cell.place.clone();
         let degree = place.remove(axis).as_ref().and_then(Setting::as_integer);
         let Some(degree) = degree.and_then(|degree| u32::try_from(degree).ok()) else { continue };
@@ -44,7 +44,8 @@ pub fn scaling_curves(results: &Results, axis: &str) -> Vec<ScalingCurve> {
             }
         }
     }
-    let axes: Vec<String> = results.plan.axes.iter().filter(|one| *one != axis).cloned().collect();
+    let axes: Vec<String> =
+        results.run_plan.axes.iter().filter(|one| *one != axis).cloned().collect();
     let named = |(_, mut cells): (Settings, Vec<(u32, &Cell)>)| {
         cells.sort_by_key(|(degree, _)| *degree);
         let points: Vec<Point> =

@@ -24,7 +24,7 @@ fn classes_of_the_article() {
     // Only the CPU falls.
     let cheaper = [point(1, 100.0, 100.0), point(2, 55.0, 90.0)];
     assert_eq!(class(&cheaper), Class::SuperScaling);
-    // A poor step with less CPU is no cheaper plan.
+    // A poor step with less CPU is not a cheaper plan.
     let idle = [point(1, 100.0, 100.0), point(2, 98.0, 90.0)];
     assert_eq!(class(&idle), Class::DoesNotScale);
     // Poor, then good: Q6 and Q15.
@@ -37,7 +37,7 @@ fn classes_of_the_article() {
 }
 
 #[test]
-fn a_plan_that_flips_is_no_other_class() {
+fn a_plan_flip_excludes_other_classes() {
     let named = |degree, elapsed_s, plan: &str| Point {
         plan: Some(plan.to_owned()),
         ..point(degree, elapsed_s, 100.0)

@@ -48,7 +48,7 @@ fn cells_of_one_only_and_cells_without_samples_are_named() {
     assert_eq!(compared.only_after, ["q3 / a", "q3 / b"]);
     assert_eq!(compared.lines.len(), 2);
     let missing = compared.lines[0].missing.as_deref().unwrap();
-    assert!(missing.starts_with("before: failed: told to fail"), "{missing}");
+    assert!(missing.starts_with("before: failed: requested failure"), "{missing}");
     let faster = results(&STUDY.replace("2.0", "3.0"), Trouble::None);
     let compared = Comparison::of(&after, &faster);
     assert_eq!(compared.lines.len(), 1, "case b has other settings in q1");

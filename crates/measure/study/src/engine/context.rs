@@ -48,7 +48,7 @@ impl EngineContext {
         match &self.instrumentation {
             None => Ok(()),
             Some(_) => Err(EngineError::refused(format!(
-                "engine `{engine}` can't be run below valgrind: leave `instrumented` out of the \
+                "engine `{engine}` can't be run under valgrind: leave `instrumented` out of the \
                  study's method"
             ))),
         }

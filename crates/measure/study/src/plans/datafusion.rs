@@ -24,7 +24,7 @@ const CONDITIONS: [&str; 12] = [
     "predicate",
     "partitioning",
     "fetch",
-    "design",
+    "layout",
     "technique",
 ];
 

@@ -314,7 +314,7 @@ fn nothing_is_lost_between_any_two_plans() {
 }
 
 #[test]
-fn a_text_that_is_no_plan_is_named_after_its_words() {
+fn a_text_that_is_not_a_plan_is_named_after_its_words() {
     for planner in [Planner::Postgres, Planner::Mariadb, Planner::Duckdb, Planner::Datafusion] {
         for text in ["", "   ", "[]", "{}", "[{\"Plan\": 3}]", "{\"query_block\": 1}", "┌──", "┌─┐"]
         {

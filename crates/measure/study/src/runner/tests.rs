@@ -50,7 +50,7 @@ says = "+40 %"
 /// A result directory, run.
 struct TestRun {
     dir: tempfile::TempDir,
-    plan: RunPlan,
+    run_plan: RunPlan,
     fingerprint: String,
 }
 
@@ -66,12 +66,13 @@ impl TestRun {
             true => tempfile::tempdir_in(memory).unwrap(),
             false => tempfile::tempdir().unwrap(),
         };
-        let (plan, record) = testing::begin(dir.path(), study, &Mock::new());
-        TestRun { dir, plan, fingerprint: record.plan }
+        let (run_plan, record) = testing::begin(dir.path(), study, &Mock::new());
+        TestRun { dir, run_plan, fingerprint: record.plan }
     }
 
     fn run(&self, mock: &mut Mock) -> End {
-        let job = Job { plan: &self.plan, fingerprint: &self.fingerprint, dir: self.dir.path() };
+        let job =
+            Job { run_plan: &self.run_plan, fingerprint: &self.fingerprint, dir: self.dir.path() };
         run(job, mock, &Stop::new(), &mut |_| {}).unwrap()
     }
 
@@ -126,7 +127,10 @@ fn a_log_cut_at_any_byte_is_completed_to_the_same_samples() {
         let kept = &whole[..last.map_or(0, |last| last + 1)];
         assert!(started.log().starts_with(kept), "kept lines stay as they are");
         let left = samples.len() - kept.iter().filter(|byte| **byte == b'\n').count();
-        assert!(mock.runs.len() - left <= started.plan.cells.len(), "only warm-ups are run again");
+        assert!(
+            mock.runs.len() - left <= started.run_plan.cells.len(),
+            "only warm-ups are run again"
+        );
     }
 }
 
@@ -204,7 +208,7 @@ fn two_runs_do_not_share_a_directory() {
     let error = Log::open(started.dir.path()).unwrap_err().to_string();
     assert!(error.contains("being written by another run"), "{error}");
     let error = directory::claim_replacing(started.dir.path()).unwrap_err().to_string();
-    assert!(error.contains("being written by another run"), "--force is no exception: {error}");
+    assert!(error.contains("being written by another run"), "--force is not an exception: {error}");
     drop(open);
     Log::open(started.dir.path()).unwrap();
 }
@@ -256,8 +260,11 @@ fn a_run_on_a_busy_machine_concludes_nothing() {
 #[test]
 fn events_cover_the_whole_run() {
     let started = test_run();
-    let job =
-        Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
+    let job = Job {
+        run_plan: &started.run_plan,
+        fingerprint: &started.fingerprint,
+        dir: started.dir.path(),
+    };
     let (mut warm, mut started, mut kept, mut total) = (0, 0, 0, 0);
     let mut observe = |event: Event<'_>| match event {
         Event::Start { samples, .. } => total = samples,
@@ -271,10 +278,13 @@ fn events_cover_the_whole_run() {
 }
 
 #[test]
-fn what_an_observer_leaves_out_is_run_by_the_next_run() {
+fn samples_left_out_by_an_observer_are_run_by_the_next_run() {
     let started = test_run();
-    let job =
-        Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
+    let job = Job {
+        run_plan: &started.run_plan,
+        fingerprint: &started.fingerprint,
+        dir: started.dir.path(),
+    };
     let samples = |left_out: Option<usize>| {
         let mut kept = 0;
         let mut observe = |event: Event<'_>| match event {
@@ -348,8 +358,11 @@ fn a_plan_is_kept_once_per_cell_and_again_when_it_changes() {
     let study = SHORT.replace("repetitions = 2", "repetitions = 3");
     let kept = |changes_at: usize| {
         let started = TestRun::of(&study);
-        let job =
-            Job { plan: &started.plan, fingerprint: &started.fingerprint, dir: started.dir.path() };
+        let job = Job {
+            run_plan: &started.run_plan,
+            fingerprint: &started.fingerprint,
+            dir: started.dir.path(),
+        };
         let mut engine = Planning { mock: Mock::new(), changes_at };
         run(job, &mut engine, &Stop::new(), &mut |_| {}).unwrap();
         let results = started.results();

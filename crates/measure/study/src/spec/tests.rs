@@ -265,7 +265,7 @@ fn too_many_cells_are_refused_before_any_is_made() {
 }
 
 #[test]
-fn what_multiplies_is_bounded() {
+fn products_of_axes_are_bounded() {
     let scales: String = (0..65).map(|at| format!("[scale.s{at}]\n")).collect();
     let charts = format!("charts = [{}]", "{ kind = \"bars\" }, ".repeat(65));
     let many = format!("{:?}", (0..1_000).collect::<Vec<_>>());

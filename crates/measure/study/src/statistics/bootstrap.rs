@@ -19,8 +19,9 @@ const RESAMPLES: usize = 2000;
 /// Two samples have three resamples: no interval to speak of.
 const SAMPLES_MIN: usize = 3;
 
-/// The interval of a statistic of samples, which may be more than numbers: what belongs together is
-/// drawn together. None from fewer than three samples, or where a resample has no statistic.
+/// The interval of a statistic of samples, which may be more than numbers: values that belong
+/// together are drawn together. None from fewer than three samples, or where a resample has no
+/// statistic.
 ///
 /// ```
 /// use workahead_study::statistics::{CONFIDENCE, bootstrap_interval};

@@ -120,7 +120,7 @@ fn missing_requirements_are_named() {
     assert_eq!(missing(&[Siblings, Counters, Model], &modelled), None);
 }
 
-/// "No better" is met by what is slower and by what is the same.
+/// "No better" is met by a slower figure and by an equal one.
 #[test]
 fn no_better_includes_slower() {
     let slow = claim(None, Some(Direction::NotFaster));

@@ -9,12 +9,12 @@ pub(super) struct OneQuery {
     workload: Dbmbench,
     random: Random,
     statement: Option<StatementId>,
-    asked: Option<Asked>,
+    request: Option<Request>,
 }
 
 /// A query to ask, and what it must answer. Kept for as long as the bounds stay the same.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Request {
     range: Range,
     expected: Answer,
 }
@@ -22,15 +22,15 @@ struct Asked {
 impl OneQuery {
     pub(super) fn new(workload: Dbmbench, number: u32) -> Self {
         let random = Random::new(workload.options.seed, data::CLIENTS, number);
-        Self { workload, random, statement: None, asked: None }
+        Self { workload, random, statement: None, request: None }
     }
 
-    fn asked(&mut self, range: Range) -> Asked {
-        if let Some(asked) = self.asked.filter(|asked| asked.range == range) {
-            return asked;
+    fn request(&mut self, range: Range) -> Request {
+        if let Some(request) = self.request.filter(|request| request.range == range) {
+            return request;
         }
         let expected = self.workload.answers().of_query(self.workload.options.query, range);
-        Asked { range, expected }
+        Request { range, expected }
     }
 }
 
@@ -47,12 +47,12 @@ impl Client for OneQuery {
 
     fn next(&mut self) -> Next {
         let range = self.workload.range(&mut self.random);
-        self.asked = Some(self.asked(range));
+        self.request = Some(self.request(range));
         Next::at_once(0)
     }
 
     fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
-        let (Some(statement), Some(Asked { range, expected })) = (self.statement, self.asked)
+        let (Some(statement), Some(Request { range, expected })) = (self.statement, self.request)
         else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
         };

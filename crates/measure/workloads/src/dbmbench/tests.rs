@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::session::recorder::{Asked, Recorder};
+use crate::session::recorder::{Recorder, Request};
 
 fn small(query: Query) -> Options {
     Options {
@@ -117,12 +117,12 @@ fn texts_pin_the_seeds_plan_where_there_is_one() {
 }
 
 /// A client on a session that answers as the rows give, but for a factor.
-fn run(options: Options, factor: f64) -> (Result<crate::client::Done, SessionError>, Vec<Asked>) {
+fn run(options: Options, factor: f64) -> (Result<crate::client::Done, SessionError>, Vec<Request>) {
     let workload = Dbmbench::new(options).unwrap();
     let all = rows(options, 0);
     let bound = |text: &str| text.trim_start_matches("Int(").trim_end_matches(')').parse().unwrap();
-    let mut session = Recorder::new(Dialect::Postgres, move |asked| {
-        let Asked::Statement(_, values) = asked else { return Ok(Vec::new()) };
+    let mut session = Recorder::new(Dialect::Postgres, move |request| {
+        let Request::Statement(_, values) = request else { return Ok(Vec::new()) };
         let range = Range { low: bound(&values[0]), high: bound(&values[1]) };
         let answer = naive(options.query, &all, range);
         Ok(match options.query {
@@ -141,19 +141,19 @@ fn clients_tell_right_answers_from_wrong_ones() {
     let options = Options { form: Form::ToClient, bounds: Bounds::Random, ..small(Query::Unj) };
     let (done, log) = run(options, 1.0);
     assert_eq!(done.unwrap().rows, 1);
-    assert!(log.contains(&Asked::Run("set enable_hashjoin = off".to_owned())));
+    assert!(log.contains(&Request::Run("set enable_hashjoin = off".to_owned())));
     assert!(matches!(run(options, 1.01).0, Err(SessionError::Failed(_))));
     assert!(run(small(Query::Uss), 1.0).0.is_ok());
     assert!(matches!(run(small(Query::Uss), 0.9).0, Err(SessionError::Failed(_))));
 }
 
 #[test]
-fn what_is_stored_must_be_what_was_acknowledged() {
+fn stored_rows_must_equal_the_acknowledged_ones() {
     let workload = Dbmbench::new(small(Query::Utpcc)).unwrap();
     *workload.stored() = Stored { queries: 2, rows: 2, sum: 10.0, selected: 10, unsure: 1 };
     let check = |rows, sum| {
-        let answer = move |asked: &Asked| match asked {
-            Asked::Statement(..) => Ok(vec![vec![Value::Int(rows), Value::Real(sum)]]),
+        let answer = move |request: &Request| match request {
+            Request::Statement(..) => Ok(vec![vec![Value::Int(rows), Value::Real(sum)]]),
             _ => Ok(Vec::new()),
         };
         let mut session = Recorder::new(Dialect::MariaDb, answer);

@@ -47,7 +47,7 @@ pub(super) fn with_bounds(dialect: Dialect, options: &Options, range: Range) -> 
 }
 
 fn filled(dialect: Dialect, options: &Options, low: &str, high: &str) -> String {
-    // What an engine can't be talked into was refused before; here the words are only left out.
+    // Plans that an engine can't be forced into were refused before; here they are only left out.
     let native = pinning(dialect, options.query, Plan::Native);
     let pinned = pinning(dialect, options.query, options.plan).or(native);
     let (select, t1) = pinned.map_or(("", ""), |pinned| (pinned.select, pinned.t1));

@@ -111,7 +111,7 @@ fn zipf_refuses_what_does_not_exist() {
 }
 
 #[test]
-fn probes_hit_as_often_as_asked() {
+fn probes_hit_as_often_as_requested() {
     let build = UniqueKeys::<u32>::new(500, 1).unwrap();
     let present: HashSet<u32> = build.iter().collect();
     for pick in [Pick::InOrder, Pick::Uniform, Pick::Zipf(1.0)] {

@@ -261,24 +261,24 @@ fn shown(row: Row<'_>, text: &str) -> Result<String, SessionError> {
 mod tests {
     use super::*;
     use crate::session::Dialect;
-    use crate::session::recorder::{Asked, Recorder};
+    use crate::session::recorder::{Recorder, Request};
 
     fn outcomes(population: Population, when: Moment) -> Vec<Outcome> {
-        let mut session = Recorder::new(Dialect::Postgres, |asked| match asked {
-            Asked::Statement(text, _) if text.contains("w_ytd <> districts") => {
+        let mut session = Recorder::new(Dialect::Postgres, |request| match request {
+            Request::Statement(text, _) if text.contains("w_ytd <> districts") => {
                 Ok(vec![vec![Value::Int(3), Value::Text("1.00"), Value::Text("2.00")]])
             }
             _ => Ok(Vec::new()),
         });
         let conditions = check(&mut session, population, when).unwrap();
-        assert!(!session.log.iter().any(|asked| format!("{asked:?}").contains('{')
-            && matches!(asked, Asked::Prepare(text) if text.contains('{'))));
-        assert_eq!(session.log.last(), Some(&Asked::Rollback));
+        assert!(!session.log.iter().any(|request| format!("{request:?}").contains('{')
+            && matches!(request, Request::Prepare(text) if text.contains('{'))));
+        assert_eq!(session.log.last(), Some(&Request::Rollback));
         conditions.into_iter().map(|condition| condition.outcome).collect()
     }
 
     #[test]
-    fn what_is_broken_is_named_and_what_was_not_looked_at_too() {
+    fn broken_and_unchecked_conditions_are_named() {
         let found = outcomes(Population::of(1), Moment::Drained);
         let first = "w_id 3, w_ytd 1.00, districts 2.00".to_owned();
         assert_eq!(found[0], Outcome::Broken(first));

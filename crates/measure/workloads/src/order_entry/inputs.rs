@@ -1,4 +1,4 @@
-//! Whether what was typed is what was to be typed (clause 9.2.2.5), counted over what completed.
+//! Whether the typed inputs are as specified (clause 9.2.2.5), counted over completed transactions.
 //!
 //! A generator that draws wrongly measures something else, and nobody sees it in the figures. The
 //! ranges are the specification's; a run too short to tell a wrong generator from chance says so

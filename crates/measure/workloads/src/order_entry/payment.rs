@@ -43,7 +43,7 @@ fn remembered(input: &Payment, customer: u32, old: &str) -> String {
     let mut data = format!(
         "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {amount}|{old}"
     );
-    // What was loaded and what is written here are plain letters; other texts stay whole.
+    // Loaded texts and those written here are plain letters; other texts stay whole.
     let end = (0..=DATA_MAX.min(data.len())).rev().find(|end| data.is_char_boundary(*end));
     data.truncate(end.unwrap_or(0));
     data

@@ -15,7 +15,7 @@ pub enum Isolation {
     /// al., "Making snapshot isolation serializable", TODS 30(2), 2005); what conflicts is tried
     /// again. InnoDB's level of that name needs reading for update on top.
     RepeatableRead,
-    /// As the specification asks; what conflicts is tried again.
+    /// As the specification requires; conflicting transactions are tried again.
     Serializable,
 }
 
@@ -293,7 +293,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::recorder::{Asked, Recorder};
+    use crate::session::recorder::{Recorder, Request};
 
     #[test]
     fn statements_are_found_under_their_names() {
@@ -308,14 +308,14 @@ mod tests {
         let locks = |dialect, isolation| {
             let mut session = Recorder::new(dialect, |_| Ok(Vec::new()));
             Prepared::on(&mut session, isolation).unwrap();
-            let locking = |asked: &&Asked| match asked {
-                Asked::Prepare(text) => text.ends_with(" for update"),
+            let locking = |request: &&Request| match request {
+                Request::Prepare(text) => text.ends_with(" for update"),
                 _ => false,
             };
-            assert!(!session.log.iter().any(|asked| format!("{asked:?}").contains("{lock}")));
+            assert!(!session.log.iter().any(|request| format!("{request:?}").contains("{lock}")));
             (session.log[0].clone(), session.log.iter().filter(locking).count())
         };
-        let level = |text: &str| Asked::Run(text.to_owned());
+        let level = |text: &str| Request::Run(text.to_owned());
         let postgres = locks(Dialect::Postgres, Isolation::RepeatableRead);
         let session = "set session characteristics as transaction isolation level";
         assert_eq!(postgres, (level(&format!("{session} repeatable read")), 0));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::client::{Done, Outcome};
-use crate::session::recorder::{Asked, Recorder};
+use crate::session::recorder::{Recorder, Request};
 use crate::session::{Decimal, Value};
 
 fn tiny(warehouses: u32) -> Options {
@@ -99,7 +99,7 @@ fn rows_are_the_seeds() {
 }
 
 #[test]
-fn orders_are_told_alike_by_three_tables() {
+fn three_tables_agree_on_orders() {
     let workload = workload(tiny(1));
     let mut lines = BTreeMap::new();
     for row in rows(&workload, schema::ORDER_LINE) {
@@ -230,8 +230,8 @@ proptest! {
 }
 
 /// Answers every statement so that the transactions go through; item 2,001 does not exist.
-fn answer(asked: &Asked) -> crate::session::recorder::Answered {
-    let Asked::Statement(text, values) = asked else { return Ok(Vec::new()) };
+fn answer(request: &Request) -> crate::session::recorder::Response {
+    let Request::Statement(text, values) = request else { return Ok(Vec::new()) };
     let int = |int| vec![vec![Value::Int(int)]];
     let has = |words: &str| text.contains(words);
     Ok(match () {
@@ -259,9 +259,9 @@ fn answer(asked: &Asked) -> crate::session::recorder::Answered {
 
 /// Runs inputs until one is of a sort, and gives that one's log.
 fn run(
-    wanted: impl Fn(&[Asked], &Done) -> bool,
-    answer: impl FnMut(&Asked) -> crate::session::recorder::Answered + Send + 'static,
-) -> (Vec<Asked>, Done) {
+    wanted: impl Fn(&[Request], &Done) -> bool,
+    answer: impl FnMut(&Request) -> crate::session::recorder::Response + Send + 'static,
+) -> (Vec<Request>, Done) {
     let workload = workload(tiny(1));
     let mut session = Recorder::new(Dialect::Postgres, answer);
     let mut client = workload.client(0);
@@ -277,8 +277,9 @@ fn run(
     panic!("no such input in 5000");
 }
 
-fn count(log: &[Asked], words: &str) -> usize {
-    let has = |asked: &&Asked| matches!(asked, Asked::Statement(text, _) if text.contains(words));
+fn count(log: &[Request], words: &str) -> usize {
+    let has =
+        |request: &&Request| matches!(request, Request::Statement(text, _) if text.contains(words));
     log.iter().filter(has).count()
 }
 
@@ -290,7 +291,7 @@ fn a_rolled_back_order_has_done_everything_before() {
     assert_eq!(count(&log, "insert into order_line"), lines - 1, "all but the last item");
     assert_eq!(count(&log, "update stock"), lines - 1);
     assert_eq!(count(&log, "insert into orders"), 1);
-    assert_eq!((log.first(), log.last()), (Some(&Asked::Begin), Some(&Asked::Rollback)));
+    assert_eq!((log.first(), log.last()), (Some(&Request::Begin), Some(&Request::Rollback)));
     assert_eq!(done.statements as usize, log.len());
 }
 
@@ -298,11 +299,11 @@ fn a_rolled_back_order_has_done_everything_before() {
 fn an_order_takes_its_lines_out_of_stock_and_commits() {
     let (log, done) = run(|log, done| count(log, "from item") > 0 && !done.rolled_back, answer);
     assert_eq!(count(&log, "insert into order_line"), count(&log, "from item"));
-    assert_eq!(log.last(), Some(&Asked::Commit));
+    assert_eq!(log.last(), Some(&Request::Commit));
     assert_eq!(done.statements as usize, log.len());
     // 12 are in stock: more than two left over ten are taken as they are, others filled up.
-    for asked in &log {
-        let Asked::Statement(text, values) = asked else { continue };
+    for request in &log {
+        let Request::Statement(text, values) = request else { continue };
         if text.starts_with("update stock") {
             let number = |text: &str| text[4..text.len() - 1].parse::<i64>().unwrap();
             let (left, taken) = (number(&values[0]), number(&values[1]));
@@ -317,8 +318,8 @@ fn of_several_of_a_name_the_middle_one_pays() {
         |log, _| count(log, "select c_id from") > 0 && count(log, "insert into history") > 0,
         answer,
     );
-    let history = log.iter().find_map(|asked| match asked {
-        Asked::Statement(text, values) if text.contains("insert into history") => Some(values),
+    let history = log.iter().find_map(|request| match request {
+        Request::Statement(text, values) if text.contains("insert into history") => Some(values),
         _ => None,
     });
     assert_eq!(history.unwrap()[0], "Int(32)", "the second of four");
@@ -332,12 +333,12 @@ fn a_delivery_serves_every_district_and_skips_empty_ones() {
     let mut districts = 0;
     let (log, _) = run(
         |log, _| count(log, "select no_o_id") > 0,
-        move |asked| match asked {
-            Asked::Statement(text, _) if text.contains("select no_o_id") => {
+        move |request| match request {
+            Request::Statement(text, _) if text.contains("select no_o_id") => {
                 districts += 1;
-                if districts % 2 == 0 { Ok(Vec::new()) } else { answer(asked) }
+                if districts % 2 == 0 { Ok(Vec::new()) } else { answer(request) }
             }
-            _ => answer(asked),
+            _ => answer(request),
         },
     );
     assert_eq!((count(&log, "select no_o_id"), count(&log, "delete from new_order")), (10, 5));
@@ -347,15 +348,15 @@ fn a_delivery_serves_every_district_and_skips_empty_ones() {
 fn a_retry_runs_the_same_input_and_counts_once() {
     let workload = workload(tiny(1));
     let mut commits = 0;
-    let mut session = Recorder::new(Dialect::Postgres, move |asked| match asked {
-        Asked::Commit => {
+    let mut session = Recorder::new(Dialect::Postgres, move |request| match request {
+        Request::Commit => {
             commits += 1;
             match commits % 3 {
                 0 => Ok(Vec::new()),
                 _ => Err(SessionError::Retry("serialization".to_owned())),
             }
         }
-        _ => answer(asked),
+        _ => answer(request),
     });
     let mut client = workload.client(0);
     client.connected(&mut session).unwrap();
@@ -365,8 +366,8 @@ fn a_retry_runs_the_same_input_and_counts_once() {
         if client.attempt(&mut session).is_ok_and(|done| done.rolled_back) {
             continue;
         }
-        let first: Vec<Asked> = session.log.drain(..).collect();
-        assert_eq!(first.last(), Some(&Asked::Rollback), "what failed is undone");
+        let first: Vec<Request> = session.log.drain(..).collect();
+        assert_eq!(first.last(), Some(&Request::Rollback), "a failed transaction is undone");
         assert!(matches!(client.attempt(&mut session), Err(SessionError::Retry(_))));
         assert_eq!(first, session.log, "the same input");
         client.attempt(&mut session).unwrap();
@@ -377,9 +378,9 @@ fn a_retry_runs_the_same_input_and_counts_once() {
 #[test]
 fn a_server_that_is_gone_leaves_commits_unsure_not_acknowledged() {
     let workload = workload(tiny(1));
-    let mut session = Recorder::new(Dialect::Postgres, |asked| match asked {
-        Asked::Commit => Err(SessionError::Gone("reset".to_owned())),
-        _ => answer(asked),
+    let mut session = Recorder::new(Dialect::Postgres, |request| match request {
+        Request::Commit => Err(SessionError::Gone("reset".to_owned())),
+        _ => answer(request),
     });
     let mut client = workload.client(0);
     client.connected(&mut session).unwrap();
@@ -389,7 +390,7 @@ fn a_server_that_is_gone_leaves_commits_unsure_not_acknowledged() {
     });
     let gone = gone.count();
     assert!(gone > 15);
-    let rollbacks = session.log.iter().filter(|asked| **asked == Asked::Rollback).count();
+    let rollbacks = session.log.iter().filter(|request| **request == Request::Rollback).count();
     assert_eq!(rollbacks, 20 - gone, "no server is left to answer");
     let completed: u64 = workload.counts().kinds.iter().sum();
     assert_eq!(completed, 20 - gone as u64, "only what was rolled back for its input");
@@ -401,13 +402,13 @@ fn an_order_that_was_acknowledged_and_is_missing_is_found() {
     let order = |customer| durability_log::Order { customer, lines: 5 };
     acknowledged.order((1, 2), 61, order(7));
     let check = |acknowledged: &DurabilityLog, rows: Vec<[i64; 3]>, payments: i64, cents: i64| {
-        let mut session = Recorder::new(Dialect::Postgres, move |asked| match asked {
-            Asked::Statement(text, values) if text.contains("o_ol_cnt") => {
+        let mut session = Recorder::new(Dialect::Postgres, move |request| match request {
+            Request::Statement(text, values) if text.contains("o_ol_cnt") => {
                 let here = values[1] == "Int(2)";
                 let rows = rows.iter().filter(|_| here);
                 Ok(rows.map(|row| row.map(Value::Int).to_vec()).collect())
             }
-            Asked::Statement(..) => Ok(vec![vec![
+            Request::Statement(..) => Ok(vec![vec![
                 Value::Int(600 + payments),
                 Value::Decimal(Decimal::cents(600_000 + cents)),
             ]]),
@@ -420,7 +421,7 @@ fn an_order_that_was_acknowledged_and_is_missing_is_found() {
     assert_eq!(check(&acknowledged, vec![], 0, 0), [false, true], "lost");
     assert_eq!(check(&acknowledged, vec![[61, 8, 5]], 0, 0), [false, true], "another's");
     let extra = vec![[61, 7, 5], [62, 1, 9]];
-    assert_eq!(check(&acknowledged, extra.clone(), 0, 0), [false, true], "nobody asked");
+    assert_eq!(check(&acknowledged, extra.clone(), 0, 0), [false, true], "not requested");
     acknowledged.unsure(durability_log::Unsure::Order);
     assert_eq!(check(&acknowledged, extra, 0, 0), [true, true], "one went unanswered");
     acknowledged.payment(500);

@@ -4,7 +4,7 @@ use super::{Columns, Counts, Dialect, OnRow, Row, Session, SessionError, Stateme
 
 /// What a session executed, with the values as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Request {
     Run(String),
     Prepare(String),
     Statement(String, Vec<String>),
@@ -14,34 +14,34 @@ pub(crate) enum Asked {
 }
 
 /// The answer of a statement: its rows, or why not. Statements that change rows change as many.
-pub(crate) type Answered = Result<Vec<Vec<Value<'static>>>, SessionError>;
+pub(crate) type Response = Result<Vec<Vec<Value<'static>>>, SessionError>;
 
 /// The session.
 pub(crate) struct Recorder {
     dialect: Dialect,
-    pub(crate) log: Vec<Asked>,
+    pub(crate) log: Vec<Request>,
     texts: Vec<String>,
-    answer: Box<dyn FnMut(&Asked) -> Answered + Send>,
+    answer: Box<dyn FnMut(&Request) -> Response + Send>,
 }
 
 impl Recorder {
     pub(crate) fn new(
         dialect: Dialect,
-        answer: impl FnMut(&Asked) -> Answered + Send + 'static,
+        answer: impl FnMut(&Request) -> Response + Send + 'static,
     ) -> Self {
         Self { dialect, log: Vec::new(), texts: Vec::new(), answer: Box::new(answer) }
     }
 
-    fn asked(&mut self, asked: Asked) -> Answered {
-        let answered = (self.answer)(&asked);
-        self.log.push(asked);
-        answered
+    fn record(&mut self, request: Request) -> Response {
+        let response = (self.answer)(&request);
+        self.log.push(request);
+        response
     }
 
-    fn statement(&mut self, statement: StatementId, values: &[Value<'_>]) -> Answered {
+    fn statement(&mut self, statement: StatementId, values: &[Value<'_>]) -> Response {
         let text = self.texts[statement.0 as usize].clone();
         let values = values.iter().map(|value| format!("{value:?}")).collect();
-        self.asked(Asked::Statement(text, values))
+        self.record(Request::Statement(text, values))
     }
 }
 
@@ -50,10 +50,10 @@ impl Session for Recorder {
         self.dialect
     }
     fn run(&mut self, text: &str) -> Result<(), SessionError> {
-        self.asked(Asked::Run(text.to_owned())).map(drop)
+        self.record(Request::Run(text.to_owned())).map(drop)
     }
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
-        self.asked(Asked::Prepare(text.to_owned()))?;
+        self.record(Request::Prepare(text.to_owned()))?;
         self.texts.push(text.to_owned());
         Ok(StatementId(self.texts.len() as u32 - 1))
     }
@@ -73,13 +73,13 @@ impl Session for Recorder {
         Ok(Counts { rows, changed: rows })
     }
     fn begin(&mut self) -> Result<(), SessionError> {
-        self.asked(Asked::Begin).map(drop)
+        self.record(Request::Begin).map(drop)
     }
     fn commit(&mut self) -> Result<(), SessionError> {
-        self.asked(Asked::Commit).map(drop)
+        self.record(Request::Commit).map(drop)
     }
     fn rollback(&mut self) -> Result<(), SessionError> {
-        self.asked(Asked::Rollback).map(drop)
+        self.record(Request::Rollback).map(drop)
     }
 }
 
@@ -88,9 +88,9 @@ mod tests {
     use super::super::transaction;
     use super::*;
 
-    fn ends_of(failing: Option<Asked>, error: SessionError) -> (Vec<Asked>, bool) {
-        let mut session = Recorder::new(Dialect::MariaDb, move |asked| match &failing {
-            Some(failing) if failing == asked => Err(error.clone()),
+    fn ends_of(failing: Option<Request>, error: SessionError) -> (Vec<Request>, bool) {
+        let mut session = Recorder::new(Dialect::MariaDb, move |request| match &failing {
+            Some(failing) if failing == request => Err(error.clone()),
             _ => Ok(Vec::new()),
         });
         let done = transaction(&mut session, |session| session.run("x")).is_ok();
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn transactions_commit_or_roll_back() {
         let retry = || SessionError::Retry("deadlock".to_owned());
-        let work = || Asked::Run("x".to_owned());
-        use Asked::{Begin, Commit, Rollback};
+        let work = || Request::Run("x".to_owned());
+        use Request::{Begin, Commit, Rollback};
         assert_eq!(ends_of(None, retry()), (vec![Begin, work(), Commit], true));
         assert_eq!(ends_of(Some(work()), retry()), (vec![Begin, work(), Rollback], false));
         let failed_commit = vec![Begin, work(), Commit, Rollback];

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::session::Value;
-use crate::session::recorder::{Asked, Recorder};
+use crate::session::recorder::{Recorder, Request};
 
 fn texts(text: &str, dialect: Dialect) -> Vec<String> {
     split(text, dialect).unwrap().into_iter().map(|statement| statement.text).collect()
@@ -48,7 +48,7 @@ fn quotes_are_those_of_the_dialect() {
     assert_eq!(texts("select a$b$c; select 'd$b$'", Dialect::Postgres).len(), 2);
     assert_eq!(texts("select a$$b; select '$$'", Dialect::Postgres).len(), 2);
     assert_eq!(texts("select 1$$;$$; select 2", Dialect::Postgres).len(), 2);
-    // An E within a word is no E'…', whatever the word.
+    // An E within a word doesn't begin an E'…', whatever the word.
     for word in ["name", "like", "éE", "_e", "a$e"] {
         let text = format!("select {word}'\\'; create table t (); -- '");
         let found = texts(&text, Dialect::Postgres);
@@ -73,7 +73,7 @@ fn escapes_last_as_long_as_their_string() {
         ] {
             assert_eq!(escaped(dialect, text).len(), 2, "{dialect}: {text}");
         }
-        // Without a line break it is no string any more, nor after another comment.
+        // Without a line break it is not a string any more, nor after another comment.
         for text in ["E'a' 'b\\'; select 'c'", "E'a'\n/**/'b\\'; select 'c'"] {
             assert_eq!(escaped(dialect, text).len(), 3, "{dialect}: {text}");
         }
@@ -103,7 +103,7 @@ fn what_has_no_end_is_named_by_its_line() {
 }
 
 #[test]
-fn what_may_write_is_told_from_what_reads() {
+fn writing_and_reading_statements_are_distinguished() {
     let only_reads = |text| split(text, Dialect::Postgres).unwrap()[0].only_reads;
     for text in [
         "select * from orders",
@@ -143,7 +143,7 @@ fn file(text: &str, order: Order) -> SqlFile {
 }
 
 #[test]
-fn files_that_are_no_workload_are_refused() {
+fn files_that_are_not_workloads_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let read = |name: &str, bytes: &[u8]| {
         let path = directory.path().join(name);
@@ -181,8 +181,8 @@ fn an_answer_that_changes_is_found() {
     let run = |text, answers: fn(i64) -> Vec<i64>| {
         let file = file(text, Order::AsWritten);
         let mut round = 0;
-        let mut session = Recorder::new(Dialect::Postgres, move |asked| {
-            round += i64::from(matches!(asked, Asked::Statement(..)));
+        let mut session = Recorder::new(Dialect::Postgres, move |request| {
+            round += i64::from(matches!(request, Request::Statement(..)));
             Ok(answers(round).into_iter().map(|value| vec![Value::Int(value)]).collect())
         });
         let mut client = file.client(0);

@@ -47,22 +47,23 @@ enum Piece {
 /// When a quote or a comment has no end; the text says where it began.
 pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
     let mut statements = Vec::new();
-    let mut draft = Partial::default();
+    let mut partial = Partial::default();
     let (mut at, mut line) = (0, 1);
     while at < text.len() {
         let rest = &text[at..];
-        let (piece, length) = piece(rest, dialect)
-            .ok_or_else(|| format!("line {line}: what begins here has no end: {}", start(rest)))?;
+        let (piece, length) = piece(rest, dialect).ok_or_else(|| {
+            format!("line {line}: unterminated text begins here: {}", start(rest))
+        })?;
         let (found, lines) = (&rest[..length], rest[..length].matches('\n').count());
         if piece == Piece::End {
-            statements.extend(std::mem::take(&mut draft).finish());
+            statements.extend(std::mem::take(&mut partial).finish());
         } else {
-            draft.push(found, piece, line);
+            partial.push(found, piece, line);
         }
         at += length;
         line += lines;
     }
-    statements.extend(draft.finish());
+    statements.extend(partial.finish());
     Ok(statements)
 }
 

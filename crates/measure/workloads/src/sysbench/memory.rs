@@ -280,7 +280,7 @@ fn worker<E: Element>(
     thread
 }
 
-/// Whether the passes left behind what they must: what was written front to back is there whole.
+/// Whether the passes left behind what they must: data written front to back is there whole.
 fn check<E: Element>(
     options: &Options,
     blocks: &[PageBuffer<E>],

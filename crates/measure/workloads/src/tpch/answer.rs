@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told() {
+    fn differences_are_reported() {
         let one = answer(&[&[Value::Text("A"), Value::Decimal(Decimal::cents(100))]]);
         for other in [
             answer(&[]),

@@ -75,12 +75,12 @@ impl Options {
 pub struct Queries {
     options: Arc<Options>,
     texts: Arc<Vec<Cow<'static, str>>>,
-    answers: Arc<Mutex<BTreeMap<usize, Asked>>>,
+    answers: Arc<Mutex<BTreeMap<usize, FirstAnswer>>>,
 }
 
 /// What was answered first, and how a later answer differed.
 #[derive(Debug, Clone)]
-struct Asked {
+struct FirstAnswer {
     answer: Answer,
     difference: Option<String>,
 }
@@ -141,8 +141,8 @@ impl Workload for Queries {
 
     fn client(&self, number: u32) -> Box<dyn Client> {
         let random = Random::new(self.options.seed, CLIENTS, number);
-        let rounds = Cycle::new(self.options.order, random);
-        Box::new(QueryClient { queries: self.clone(), rounds, prepared: Vec::new(), current: None })
+        let cycle = Cycle::new(self.options.order, random);
+        Box::new(QueryClient { queries: self.clone(), cycle, prepared: Vec::new(), current: None })
     }
 
     fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
@@ -175,7 +175,7 @@ impl Workload for Queries {
         if when == Moment::Loaded {
             answers.clear();
         }
-        let condition = |(number, answered): (&usize, &Asked)| Condition {
+        let condition = |(number, answered): (&usize, &FirstAnswer)| Condition {
             name: format!("q{number:02}"),
             says: "it answers the same every time".to_owned(),
             outcome: match &answered.difference {
@@ -190,7 +190,7 @@ impl Workload for Queries {
 /// A client.
 struct QueryClient {
     queries: Queries,
-    rounds: Cycle,
+    cycle: Cycle,
     prepared: Vec<StatementId>,
     current: Option<usize>,
 }
@@ -203,7 +203,7 @@ impl Client for QueryClient {
     }
 
     fn next(&mut self) -> Next {
-        self.current = self.rounds.next(self.queries.texts.len());
+        self.current = self.cycle.next(self.queries.texts.len());
         Next::at_once(self.current.unwrap_or_default())
     }
 
@@ -218,7 +218,7 @@ impl Client for QueryClient {
         let mut answers = self.queries.answers.lock().unwrap_or_else(PoisonError::into_inner);
         match answers.get_mut(&number) {
             None => {
-                answers.insert(number, Asked { answer, difference: None });
+                answers.insert(number, FirstAnswer { answer, difference: None });
             }
             Some(answered) if answered.difference.is_none() => {
                 answered.difference = answered.answer.difference(&answer);
@@ -301,8 +301,8 @@ mod tests {
         let queries = Queries::new(Options { numbers: vec![6, 14], ..Options::of(tpch) }).unwrap();
         assert_eq!(queries.kinds(), ["q06", "q14"]);
         let mut answered = 0;
-        let mut session = Recorder::new(Dialect::DuckDb, move |asked| {
-            answered += i64::from(matches!(asked, recorder::Asked::Statement(..)));
+        let mut session = Recorder::new(Dialect::DuckDb, move |request| {
+            answered += i64::from(matches!(request, recorder::Request::Statement(..)));
             // The third is the first query's second time.
             Ok(vec![vec![Value::Int(if answered == 3 { 7 } else { 5 })]])
         });

@@ -16,9 +16,9 @@ fn run(settings: &str) -> Result<Sample, String> {
          workload = {{ machine = \"ppro-quad\", workload = \"order-entry\", {settings} }}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let plan = RunPlan::new(&spec);
+    let run_plan = RunPlan::new(&spec);
     let (mut engine, stop) = (Modelled::default(), Stop::new());
-    let cell = &plan.cells[0];
+    let cell = &run_plan.cells[0];
     engine.check(cell).map_err(|error| error.to_string())?;
     engine.prepare(cell, &stop).map_err(|error| error.to_string())?;
     engine.run(cell, &stop).map_err(|error| error.to_string())

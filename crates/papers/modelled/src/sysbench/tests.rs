@@ -28,11 +28,12 @@ fn blocks(more: &str) -> Sample {
 }
 
 #[test]
-fn siblings_find_lines_of_siblings() {
+fn a_group_finds_its_own_lines() {
     let [fair, tas, itas, gang] = ["cfs", "tas", "itas", "gang"]
         .map(|scheduler| blocks(&format!("scheduler = \"{scheduler}\"")));
     let misses = |sample: &Sample| sample.measures["last_level_misses_per_tuple"];
-    // Under ITAS siblings under both last caches take each other's lines, and win all the same.
+    // Under ITAS a group's threads under both last caches take each other's lines, and win all the
+    // same.
     assert!(misses(&tas) < misses(&fair));
     assert!(itas.wall_s < fair.wall_s && gang.wall_s < fair.wall_s);
     let co_run = |sample: &Sample| sample.measures["co_run_share"];

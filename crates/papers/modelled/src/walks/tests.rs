@@ -13,11 +13,11 @@ fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
          workload = {{ {workload}, pages = \"small\" }}\n[axes]\n{axes}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let plan = RunPlan::new(&spec);
+    let run_plan = RunPlan::new(&spec);
     let (mut engine, stop) = (Modelled::default(), Stop::new());
     let mut samples = Vec::new();
-    for cell in &plan.cells {
-        let label = cell.label(&plan.axes);
+    for cell in &run_plan.cells {
+        let label = cell.label(&run_plan.axes);
         let mut sample = || {
             engine.check(cell)?;
             engine.prepare(cell, &stop)?;

@@ -73,7 +73,7 @@ fn without_siblings_it_is_said() {
     let said = of("work-ahead", Policy::SiblingsFirst).unwrap();
     assert!(said.contains("cores of their own") && said.contains("share a core"), "{said}");
     assert_eq!(of("work-ahead", Policy::CoresFirst), None);
-    assert_eq!(of("sequential", Policy::SiblingsFirst), None, "one thread is no pair");
+    assert_eq!(of("sequential", Policy::SiblingsFirst), None, "one thread is not a pair");
     assert!(WorkerGroup::of(&machine, Policy::SpreadOverNodes).is_err());
 }
 

@@ -17,7 +17,7 @@ pub fn sections(results: &Results) -> Vec<report::PublishedFunctions> {
         return Vec::new();
     }
     let of_cell = |cell: usize| results.profiles(cell).into_iter().map(move |one| (cell, one));
-    let cells = results.plan.cells.iter();
+    let cells = results.run_plan.cells.iter();
     let profiles: Vec<(usize, Profile)> = cells.flat_map(|cell| of_cell(cell.index)).collect();
     let mut clocks: Vec<&Clock> = Vec::new();
     for (_, profile) in &profiles {
@@ -111,14 +111,14 @@ fn printed(function: &PublishedFunction, clock: &Clock) -> Vec<String> {
             setting.unwrap_or_default()
         )
     });
-    let mut told: Vec<String> = shares.collect();
+    let mut said: Vec<String> = shares.collect();
     let way = |workloads: &[String], word: &str| {
         let workloads: Vec<String> = workloads.iter().map(|one| micro(one)).collect();
         (!workloads.is_empty()).then(|| format!("{word} time with HT in {}", workloads.join(", ")))
     };
-    told.extend(way(&function.less_time_under_ht, "less").filter(|_| is_of_time(clock)));
-    told.extend(way(&function.more_time_under_ht, "more").filter(|_| is_of_time(clock)));
-    told
+    said.extend(way(&function.less_time_under_ht, "less").filter(|_| is_of_time(clock)));
+    said.extend(way(&function.more_time_under_ht, "more").filter(|_| is_of_time(clock)));
+    said
 }
 
 /// Shares of functions of today, each counted once although several of the paper's lead to it.

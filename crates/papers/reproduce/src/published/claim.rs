@@ -18,7 +18,7 @@ pub struct Claim {
     pub place: String,
     /// In its words, short.
     pub says: String,
-    /// What the figure is in; empty without one.
+    /// The unit of the figure; empty without one.
     #[serde(default)]
     pub unit: String,
     /// Exactly this.
@@ -33,10 +33,10 @@ pub struct Claim {
     /// Which way something changes, where the paper draws a curve.
     #[serde(default)]
     pub direction: Option<Direction>,
-    /// What corresponds to it among ours, if it is of a result at all.
+    /// Our metric for it, if it is of a result at all.
     #[serde(default)]
     pub metric: Option<Metric>,
-    /// What it is of.
+    /// The configuration that it holds for.
     #[serde(default)]
     pub at: Configuration,
     /// The source that the paper quotes; none for its own findings.
@@ -45,7 +45,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What it states; none if it gives a direction only.
+    /// Its statement; none if it gives a direction only.
     pub fn quantity(&self) -> Option<Quantity> {
         match (self.value, self.from, self.to) {
             (Some(value), _, _) => Some(Quantity::Exactly(value)),

@@ -1,10 +1,10 @@
-//! What a figure stands for: whose cycles, on how many processors, with which cache.
+//! The configuration of a figure: whose cycles, on how many processors, with which cache.
 
 use serde::{Deserialize, Serialize};
 
 use workahead_counters::event::Privilege;
 
-/// What a figure stands for. What is absent, the paper does not vary there or does not say.
+/// The configuration of a figure. The paper does not vary or does not give an absent field there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Configuration {

@@ -11,15 +11,15 @@ use super::{hassanein, keeton};
 pub struct Contradiction {
     /// The ledger's row.
     pub row: &'static str,
-    /// What they are about, and where the first of them stands.
+    /// Their subject, and where the first of them stands.
     pub place: String,
-    /// What is printed there.
+    /// The printed figure.
     pub text_says: String,
-    /// What the other figures give.
+    /// The figure that the others give.
     pub table_says: String,
-    /// What kind of contradiction it is.
+    /// The kind of contradiction.
     pub nature: Nature,
-    /// What else there is to know.
+    /// A remark.
     pub note: Option<&'static str>,
 }
 

@@ -14,21 +14,21 @@ const SLACK: f64 = 1e-9;
 pub struct Derived {
     /// The ledger's row.
     pub row: &'static str,
-    /// What is recomputed.
+    /// The recomputed figure.
     pub says: String,
     /// The figures it is recomputed from.
     pub inputs: Vec<Input>,
-    /// What they give.
+    /// The result.
     pub ours: f64,
     /// The least and the most that they give within their rounding.
     pub range: (f64, f64),
-    /// What is printed, if anything is.
+    /// The printed figure, if there is one.
     pub printed: Option<Quantity>,
     /// Whether it is the same.
     pub agreement: Agreement,
-    /// What it means if it is not.
+    /// The kind of contradiction if it is not.
     pub nature: Nature,
-    /// What else there is to know.
+    /// A remark.
     pub note: Option<&'static str>,
 }
 
@@ -94,7 +94,7 @@ pub enum Nature {
     Words,
 }
 
-/// What is to be recomputed.
+/// A figure to recompute.
 pub(super) struct Check {
     row: &'static str,
     says: String,

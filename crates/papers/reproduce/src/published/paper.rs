@@ -27,7 +27,7 @@ struct Head {
 }
 
 impl Paper {
-    /// Who wrote it and when: `Hassanein, Rashid, Hammad 2008`.
+    /// Authors and year: `Hassanein, Rashid, Hammad 2008`.
     pub fn name(&self) -> String {
         format!("{} {}", self.paper.authors, self.paper.year)
     }
@@ -63,7 +63,7 @@ impl Paper {
         all.filter(move |published| published.row.metric.name() == Some(metric))
     }
 
-    /// What its text says, quoted lines included.
+    /// The claims of its text, quoted lines included.
     pub fn claims(&self) -> &[Claim] {
         &self.claims
     }
@@ -73,7 +73,7 @@ impl Paper {
         self.claims.iter().find(|claim| claim.id == id)
     }
 
-    /// What it quotes from others.
+    /// Its quotations of others.
     pub fn reference_lines(&self) -> impl Iterator<Item = &Claim> {
         self.claims.iter().filter(|claim| claim.is_quoted())
     }
@@ -89,7 +89,7 @@ pub struct Table {
     pub title: String,
     /// The ledger's rows.
     pub ledger: Vec<String>,
-    /// What all of it stands for.
+    /// The configuration of all of it.
     #[serde(default)]
     pub at: Configuration,
     /// Its columns.
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    /// What a cell stands for: what the row says goes before the column, that before the table.
+    /// The configuration of a cell: the row's goes before the column's, that before the table's.
     pub fn configuration(&self, row: &Row, column: &Column) -> Configuration {
         row.at.clone().or(&column.at).or(&self.at)
     }
@@ -146,7 +146,7 @@ pub struct Published<'a> {
     pub column: &'a Column,
     /// The figure.
     pub printed: Printed,
-    /// What it stands for.
+    /// Its configuration.
     pub at: Configuration,
 }
 
@@ -156,7 +156,7 @@ pub struct Published<'a> {
 pub struct Column {
     /// As printed.
     pub name: String,
-    /// What it stands for.
+    /// Its configuration.
     #[serde(default)]
     pub at: Configuration,
 }
@@ -167,18 +167,18 @@ pub struct Column {
 pub struct Row {
     /// As printed, made unique where cells of the paper hold two figures.
     pub name: String,
-    /// What its figures are in.
+    /// The unit of its figures.
     pub unit: String,
-    /// What corresponds to it among ours.
+    /// Our metric for it.
     pub metric: Metric,
-    /// What it stands for.
+    /// Its configuration.
     #[serde(default)]
     pub at: Configuration,
     /// One cell per column.
     pub values: Vec<Cell>,
 }
 
-/// What corresponds to a figure among our metrics.
+/// Our metric for a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Metric {
@@ -188,7 +188,7 @@ pub enum Metric {
     None {
         /// Why.
         none: String,
-        /// What a modelled machine has for it, where no counter does.
+        /// The measure of a modelled machine for it, where no counter has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         modelled: Option<String>,
     },
@@ -204,7 +204,7 @@ impl Metric {
     }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Cell {

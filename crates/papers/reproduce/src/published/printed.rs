@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A figure as printed. What it was rounded from lies within half a unit of its last digit.
+/// A figure as printed. The unrounded value lies within half a unit of its last digit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Printed {
@@ -68,7 +68,7 @@ impl std::fmt::Display for Printed {
     }
 }
 
-/// What is stated of a value.
+/// The statement about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {

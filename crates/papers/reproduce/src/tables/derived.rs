@@ -1,4 +1,4 @@
-//! Figures of the papers that are no metrics of the catalogue, but follow from some.
+//! Figures of the papers that are not in the catalogue of metrics, but follow from some that are.
 
 use workahead_counters::cycles::{Breakdown, Profile, Value, ratio};
 
@@ -7,7 +7,7 @@ use workahead_counters::cycles::{Breakdown, Profile, Value, ratio};
 pub struct Derived {
     /// Its name in the papers' data.
     pub name: &'static str,
-    /// What it is made of; of those that a stream does not give, where else they come from.
+    /// Its parts; of those that a stream does not give, where else they come from.
     pub says: &'static str,
     /// The metrics that it takes.
     pub(super) inputs: &'static [&'static str],
@@ -16,7 +16,8 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// What follows from metrics; none where one of them is missing, or it follows from none.
+    /// The value that follows from metrics; none where one of them is missing, or it follows from
+    /// none.
     #[must_use]
     pub fn from(&self, metric: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let inputs = self.inputs.iter().map(|input| metric(input));

@@ -28,9 +28,9 @@ impl Source for ModelFigures<'_> {
         if at.function.is_some() {
             return Err("a model has a footprint, whose functions are not those".to_owned());
         }
-        let cell = self.cell(at).ok_or_else(|| absent(at))?;
+        let cell = self.cell(at).ok_or_else(|| no_cell(at))?;
         let value = self.value(cell, &named(metric, at));
-        let value = value.ok_or_else(|| "the model does not tell it".to_owned())?;
+        let value = value.ok_or_else(|| "the model does not have it".to_owned())?;
         let instead = (at.privilege != Some(Privilege::User)).then(|| USER_ONLY.to_owned());
         Ok(Figure { value, noisy: false, instead })
     }
@@ -47,12 +47,12 @@ impl ModelFigures<'_> {
     }
 
     fn cell(&self, at: &Configuration) -> Option<&Cell> {
-        let asked =
+        let wanted =
             [at.processors.map(i64::from), at.l2_kib.map(i64::from), at.outstanding.map(i64::from)];
-        self.0.plan.cells.iter().find(|cell| {
-            let of_machine = BASE.iter().zip(asked).all(|((name, base), asked)| {
-                // What a study does not vary is as the paper's base.
-                cell.integer(name).unwrap_or(*base) == asked.unwrap_or(*base)
+        self.0.run_plan.cells.iter().find(|cell| {
+            let of_machine = BASE.iter().zip(wanted).all(|((name, base), wanted)| {
+                // A setting that the study does not vary is as the paper's base.
+                cell.integer(name).unwrap_or(*base) == wanted.unwrap_or(*base)
             });
             of_machine && is_of_work(cell, at)
         })
@@ -76,7 +76,7 @@ fn named(metric: &str, at: &Configuration) -> String {
     format!("state_{access}_{state}")
 }
 
-fn absent(at: &Configuration) -> String {
+fn no_cell(at: &Configuration) -> String {
     let mut said = Vec::new();
     said.extend(at.processors.map(|number| format!("{number} processors")));
     said.extend(at.l2_kib.map(|size| format!("an L2 of {size} KiB")));

@@ -16,7 +16,7 @@ pub(super) struct ResultFigures<'a> {
 impl<'a> ResultFigures<'a> {
     pub(super) fn of(results: &'a Results) -> Self {
         let counted = |cell: &'a Cell| Some((cell, results.metrics(cell.index)?));
-        Self { results, cells: results.plan.cells.iter().filter_map(counted).collect() }
+        Self { results, cells: results.run_plan.cells.iter().filter_map(counted).collect() }
     }
 
     pub(super) fn is_counted(&self) -> bool {
@@ -29,10 +29,10 @@ impl Source for ResultFigures<'_> {
         let fitting = |(cell, _): &&(&Cell, Metrics)| fits(cell, at);
         // The largest machine of those that fit, as the paper's base is its largest.
         let found = self.cells.iter().filter(fitting).max_by_key(|(cell, _)| processors(cell));
-        let (cell, metrics) = found.ok_or_else(|| absent(at))?;
+        let (cell, metrics) = found.ok_or_else(|| no_cell(at))?;
         let of_stream = StreamFigures { metrics, processors: processors(cell) };
-        let asked = Configuration { workload: None, clients: None, smt: None, ..at.clone() };
-        let counted = of_stream.figure(metric, &asked);
+        let rest = Configuration { workload: None, clients: None, smt: None, ..at.clone() };
+        let counted = of_stream.figure(metric, &rest);
         match (metric, counted) {
             ("user_cycle_share", Err(why)) => self.user_time(cell.index).ok_or(why),
             (_, counted) => counted,
@@ -66,13 +66,13 @@ fn fits(cell: &Cell, at: &Configuration) -> bool {
 /// Whether a cell is of the work, the clients and the siblings that a figure is of.
 pub(super) fn is_of_work(cell: &Cell, at: &Configuration) -> bool {
     let workload = at.workload.as_deref().is_none_or(|workload| {
-        let told = cell.text("query").or_else(|| cell.text("workload"));
-        told.is_some_and(|told| plain(told) == plain(workload))
+        let name = cell.text("query").or_else(|| cell.text("workload"));
+        name.is_some_and(|name| plain(name) == plain(workload))
     });
     let clients =
         at.clients.is_none_or(|clients| cell.integer("clients") == Some(i64::from(clients)));
     let siblings = cell.text("smt").or_else(|| cell.text("siblings"));
-    let smt = at.smt.is_none_or(|on| siblings.is_some_and(|told| (told == "on") == on));
+    let smt = at.smt.is_none_or(|on| siblings.is_some_and(|setting| (setting == "on") == on));
     workload && clients && smt
 }
 
@@ -89,7 +89,7 @@ fn plain(name: &str) -> String {
     lower.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
-fn absent(at: &Configuration) -> String {
+fn no_cell(at: &Configuration) -> String {
     match (at.processors, &at.workload) {
         (_, Some(workload)) => format!("no cell of ours is of {workload}"),
         (Some(1), None) => "no run on 1 processor was counted".to_owned(),

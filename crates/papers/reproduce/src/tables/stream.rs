@@ -9,7 +9,8 @@ use workahead_counters::metric;
 use workahead_counters::metrics::{MetricValue, Metrics};
 use workahead_counters::stream::Stream;
 
-/// What one stream says, as it was counted: of one machine, one work, one number of processors.
+/// The figures of one stream, as they were counted: of one machine, one work, one number of
+/// processors.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamFigures<'a> {
     /// Its metrics.
@@ -52,7 +53,7 @@ impl<'a> StreamFigures<'a> {
         Self { metrics, processors }
     }
 
-    /// Whether what was counted is an answer there, and with which remark.
+    /// Whether the counts are an answer there, and with which remark.
     fn answers(&self, at: &Configuration) -> Result<Option<String>, String> {
         if at.outstanding.is_some() {
             return Err(NO_OTHER_BUS.to_owned());
@@ -61,7 +62,7 @@ impl<'a> StreamFigures<'a> {
             return Err(NO_OTHER_L2.to_owned());
         }
         if let Some(workload) = &at.workload {
-            return Err(format!("what was counted is not known to be {workload}"));
+            return Err(format!("the counted work is not known to be {workload}"));
         }
         if at.clients.is_some() || at.smt.is_some() || at.function.is_some() {
             return Err("one run is of one number of clients, and of all functions".to_owned());
@@ -90,14 +91,14 @@ impl<'a> StreamFigures<'a> {
         if let Some(MetricValue { value: Some(value), noisy, instead, .. }) = found {
             return Ok(Figure { value: *value, noisy: *noisy, instead: instead.clone() });
         }
-        // What is nowhere stands once, with its reason.
+        // A metric that is nowhere stands once, with its reason.
         let nowhere = of.iter().all(|valued| valued.value.is_none());
         let why = found.or(of.first().filter(|_| nowhere)).and_then(|valued| valued.why.clone());
         Err(match why {
             Some(why) => why,
             None if of.is_empty() => {
                 let metric = metric::named(name).map_err(|error| error.to_string())?;
-                format!("not asked for: `--metrics {}` counts it", metric.groups[0])
+                format!("not requested: `--metrics {}` counts it", metric.groups[0])
             }
             None => "user and kernel were not counted apart: `--sides` does".to_owned(),
         })
@@ -117,7 +118,7 @@ impl<'a> StreamFigures<'a> {
             inputs.push(input.map_err(|why| format!("{name}: {why}"))?);
         }
         let values: Vec<f64> = inputs.iter().map(|input| input.value).collect();
-        let value = of(&values).map_err(|absent| absent.to_string())?;
+        let value = of(&values).map_err(|missing| missing.to_string())?;
         let noisy = inputs.iter().any(|input| input.noisy);
         let instead = joined(inputs.into_iter().filter_map(|input| input.instead));
         Ok(Figure { value, noisy, instead })
@@ -128,12 +129,12 @@ impl<'a> StreamFigures<'a> {
         let both = of(Privilege::Both)?;
         let (user, kernel) = (of(Privilege::User)?, of(Privilege::Kernel)?);
         let share = time_share(&Ok(both.value), &Ok(user.value), &Ok(kernel.value));
-        let value = share.map_err(|absent| absent.to_string())?;
+        let value = share.map_err(|missing| missing.to_string())?;
         Ok(Figure { value, noisy: user.noisy || kernel.noisy, instead: None })
     }
 }
 
-/// What is said, each thing once.
+/// The remarks, each once.
 fn joined(said: impl Iterator<Item = String>) -> Option<String> {
     let mut once: Vec<String> = Vec::new();
     for one in said {

@@ -149,7 +149,7 @@ fn why_not(metrics: &Metrics, workload: &str) -> String {
 }
 
 #[test]
-fn what_was_not_asked_for_names_its_group() {
+fn a_metric_that_was_not_requested_names_its_group() {
     let mut metrics = metrics("amd-zen4.jsonl");
     metrics.values.retain(|valued| valued.metric.name == "cpi");
     let both_only = |privilege| Configuration { privilege, ..Configuration::default() };

@@ -20,7 +20,7 @@ fn overridden(reference: &str, change: &str) -> String {
 #[test]
 fn every_machine_and_variant_can_be_run() {
     let of_papers = ["core2quad", "e3-1240", "p4-ht-2m", "p4-ht-512k", "ppro-quad"];
-    assert!(of_papers.iter().all(|seed| names().any(|name| name == *seed)));
+    assert!(of_papers.iter().all(|known| names().any(|name| name == *known)));
     for Embedded { name, .. } in all() {
         let preset = machine(name);
         assert_eq!(preset.name, *name);

@@ -5,7 +5,7 @@
 //!                                            └──► buffer of its line ──► farther caches, memory
 //! ```
 //!
-//! What is stored to a line of such a buffer is combined with what is there, and leaves the store
+//! A store to a line of such a buffer is combined with what is there, and leaves the store
 //! buffer free sooner (Intel, Write Combining Store Buffers on Hyper-Threading Technology-Enabled
 //! Systems). The store buffer then holds a thread up only while all buffers are in use. A store is
 //! performed once it has retired.

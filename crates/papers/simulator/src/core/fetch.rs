@@ -63,52 +63,51 @@ impl CpuContext<'_> {
     /// trace line is a small part of what the next cache sends.
     pub(super) fn fetch(&mut self, code: CodeRange) {
         self.cpu.begun.get_or_insert(self.cpu.now);
-        let mut asked = self.cpu.now;
+        let mut requested = self.cpu.now;
         match self.parameters.code_uops {
             0 => {
                 for line in code.lines(self.parameters.code_line) {
-                    asked = self.fetch_line(line, asked);
+                    requested = self.fetch_line(line, requested);
                 }
             }
             uops => {
                 for line in code.decoded(uops, self.parameters.code_line) {
-                    asked = self.fetch_line(line, asked);
+                    requested = self.fetch_line(line, requested);
                 }
             }
         }
     }
 
-    /// A line of a range that is requested at `asked` or once its page is translated; returns that
-    /// time.
+    /// Requests a line of a range at `requested` or once its page is translated; returns that time.
     #[inline]
-    fn fetch_line(&mut self, line: CodeLine, mut asked: Ticks) -> Ticks {
+    fn fetch_line(&mut self, line: CodeLine, mut requested: Ticks) -> Ticks {
         let CodeLine { address, nearest } = line;
         if !self.parameters.code_tlb_on_misses {
-            asked += self.translated_code(address, asked);
+            requested += self.translated_code(address, requested);
         }
-        let Err(state) = self.hierarchy.near(self.at, AccessKind::Fetch, nearest, asked) else {
-            return asked;
+        let Err(state) = self.hierarchy.near(self.at, AccessKind::Fetch, nearest, requested) else {
+            return requested;
         };
         if self.parameters.code_tlb_on_misses {
-            asked += self.translated_code(address, asked);
+            requested += self.translated_code(address, requested);
         }
         let request = Request { nearest, ..Request::of(self.at, AccessKind::Fetch, address) };
-        let access = self.hierarchy.beyond(request, state, asked);
+        let access = self.hierarchy.beyond(request, state, requested);
         // The latency of the nearest cache is part of the pipeline.
         let waited = access.ready.saturating_sub(self.cpu.now + self.parameters.nearest_code);
         self.cpu.pay(Cause::Code, waited);
-        asked
+        requested
     }
 
-    /// Pays for the translation of instructions from `asked` on; returns the time that it takes.
-    fn translated_code(&mut self, address: u64, asked: Ticks) -> Ticks {
+    /// Pays for the translation of instructions from `requested` on; returns the time it takes.
+    fn translated_code(&mut self, address: u64, requested: Ticks) -> Ticks {
         let Self { cpu, core, parameters, .. } = self;
         let Some(tlb) = &mut core.code_tlb else { return 0 };
         if tlb.of(cpu.place.1).touch(cpu.space, address) {
             return 0;
         }
         cpu.counts.code_tlb_misses += 1;
-        let length = core.walk(asked, parameters.code_tlb_cost);
+        let length = core.walk(requested, parameters.code_tlb_cost);
         cpu.pay(Cause::CodeTlb, length);
         length
     }

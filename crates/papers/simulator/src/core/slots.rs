@@ -96,7 +96,7 @@ mod tests {
     use crate::preset::tests::small;
 
     /// A width of three: cycles in which operations begin, and those in which one, two and three
-    /// retire. What retires last is not counted before its cycle ends.
+    /// retire. The last to retire are not counted before their cycle ends.
     fn ran(ops: &[Op]) -> (u64, [u64; 3]) {
         let mut preset = small();
         (preset.core.width, preset.core.window) = (3, 64);

@@ -86,7 +86,7 @@ fn a_full_window_waits() {
 }
 
 /// A load buffer of 2 has no room for a third load until the first, with its translation, is done
-/// at 121; what is no load begins.
+/// at 121; an operation that is not a load begins.
 #[test]
 fn a_full_load_buffer_waits() {
     let unfinished = |loads, ops: &[Op]| {

@@ -32,7 +32,7 @@ impl<D: Copy + Default> Hierarchy<D> {
         let through = kind == AccessKind::Store && self.units[caches[0] as usize].write_through;
         for (step, at) in caches[..depth].iter().enumerate().rev() {
             if step == 0 && through {
-                // What the nearest cache doesn't have it doesn't get.
+                // The nearest cache doesn't get a line that it doesn't have.
                 let cache = &mut self.units[*at as usize].cache;
                 cache.set_state(cache.line_of(address), State::Modified);
                 break;

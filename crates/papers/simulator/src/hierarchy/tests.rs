@@ -96,7 +96,7 @@ fn inclusion_calls_lines_back() {
     }
 }
 
-/// By hand: what is stored is in L2 at once, modified, and in L1 only if it was there. Pushed out
+/// By hand: a stored line is in L2 at once, modified, and in L1 only if it was there. Pushed out
 /// of L1 it is dropped, and out of L2 it is clean in L1.
 #[test]
 fn stores_go_through() {

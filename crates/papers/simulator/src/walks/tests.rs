@@ -260,7 +260,7 @@ fn a_race_ends_with_the_first() {
     let mains = [0, 1].map(|cpu| Main { cpu, helper: None });
     let run = |until: RunEnd| {
         std::thread::scope(|scope| {
-            let told = mains.iter().enumerate().map(|(number, main)| {
+            let recorded = mains.iter().enumerate().map(|(number, main)| {
                 let (sender, recording) = recording_channel();
                 let data = &data;
                 scope.spawn(move || {
@@ -280,7 +280,7 @@ fn a_race_ends_with_the_first() {
                 });
                 RecordedMain { main: *main, recording, direct_helper: None }
             });
-            run_recorded(&pentium(), told.collect(), until, CoRunners::None).unwrap()
+            run_recorded(&pentium(), recorded.collect(), until, CoRunners::None).unwrap()
         })
     };
     let (first, all) = (run(RunEnd::First), run(RunEnd::All));

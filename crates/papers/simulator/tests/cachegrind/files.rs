@@ -64,11 +64,11 @@ fn damage_is_named_in_one_line() {
         read(&bytes).unwrap_err().to_string()
     };
     let cases = [
-        (refused(&|bytes| bytes[1] = b'X'), "byte 0: this is no trace of addresses: make one"),
+        (refused(&|bytes| bytes[1] = b'X'), "byte 0: this is not a trace of addresses: make one"),
         (refused(&|bytes| bytes[8] = 9), "byte 8: the trace has version 9, known is 1"),
         (refused(&|bytes| bytes[10] = 0), "byte 12: the number of threads is 0: it takes 1 to"),
         (refused(&|bytes| bytes[11] = 255), "byte 12: the number of threads is 65282: it"),
-        (refused(&|bytes| bytes[12] = 3), "byte 13: what loads wait for is 3: it takes 0 to 2"),
+        (refused(&|bytes| bytes[12] = 3), "byte 13: the dependency of loads is 3: it takes 0 to 2"),
         (refused(&|bytes| bytes[13] = 40), "byte 14: the line's shift is 40: it takes 0 to 31"),
         (refused(&|bytes| bytes[16] = 0xc0), "byte 17: a record's tag is 192: it takes kinds 0"),
         (refused(&|bytes| bytes[24] = 2), "byte 25: the thread is 2: it takes 0 to 1"),
@@ -188,13 +188,13 @@ fn lackeys_text_is_read() {
 #[test]
 fn other_text_is_refused() {
     let cases = [
-        ("I  zz,3\n", "line 1: `I  zz,3` is no access: it takes `I`"),
-        ("I  04,3\n L 04\n", "line 2: ` L 04` is no access"),
-        (" L +4,8\n", "line 1: ` L +4,8` is no access"),
-        (" L 4,0\n", "line 1: ` L 4,0` is no access"),
-        (" L 4,70000\n", "line 1: ` L 4,70000` is no access"),
-        (" L ffffffffff600000,8\n", "line 1: ` L ffffffffff600000,8` is no access"),
-        ("hello\u{1b}[2J\n", "line 1: `hello[2J` is no access"),
+        ("I  zz,3\n", "line 1: `I  zz,3` is not an access: it takes `I`"),
+        ("I  04,3\n L 04\n", "line 2: ` L 04` is not an access"),
+        (" L +4,8\n", "line 1: ` L +4,8` is not an access"),
+        (" L 4,0\n", "line 1: ` L 4,0` is not an access"),
+        (" L 4,70000\n", "line 1: ` L 4,70000` is not an access"),
+        (" L ffffffffff600000,8\n", "line 1: ` L ffffffffff600000,8` is not an access"),
+        ("hello\u{1b}[2J\n", "line 1: `hello[2J` is not an access"),
         ("I  04,3\n L 04,1", "line 2: the text ends within it: record it again"),
     ];
     for (text, expected) in cases {

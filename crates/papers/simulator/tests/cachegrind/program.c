@@ -1,4 +1,4 @@
-/* A program of loads and stores that are the same in every run and below every tool.
+/* A program of loads and stores that are the same in every run and under every tool.
  *
  * There is no C library and no start-up code: nothing reads the environment, the clock or random
  * numbers. Its stack is an array of its own, so that no address depends on what the system put

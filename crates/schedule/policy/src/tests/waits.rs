@@ -37,7 +37,7 @@ struct Rules {
     tick: u64,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Default)]
 struct Outcome {
     /// The most that a thread was passed over beyond its slack, and beyond the bound.

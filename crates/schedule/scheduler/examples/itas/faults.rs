@@ -85,7 +85,7 @@ pub(crate) fn loader_killed(_: Length) -> Result<()> {
     until("the loader has attached", 20, || Ok(Remote::is_running()?))?;
     drop(loader);
     until("the kernel has the tasks again", 10, || Ok(Remote::is_vacant()?))?;
-    // Asked to leave, it leaves by itself, and says so.
+    // On a request to leave, it leaves by itself, and says so.
     let loader = Load::start(1, &["run", BONUS])?;
     until("the loader has attached again", 20, || Ok(Remote::is_running()?))?;
     Load::start(1, &["stats"])?.finish()?;

@@ -2,7 +2,8 @@
 //! harness prints, so that it is counted with the others.
 //!
 //! The guest has no caches: what is tested is who runs when. Threads are pinned where a share is
-//! compared, since where they land by chance decides it (one sibling per CPU can't be aggregated).
+//! compared, since where they land by chance decides it (one thread of a group per CPU can't be
+//! aggregated).
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ const TESTS: [Test; 22] = [
     ("the_kernels_own_is_counted", observed),
     ("settings_change_at_run_time", settings_change),
     ("the_tuner_finds_what_hands_do", tuner),
-    ("processes_of_one_parent_are_siblings", processes_aggregate),
+    ("processes_of_one_parent_are_a_group", processes_aggregate),
     ("a_cgroup_has_its_own_bonus", cgroups),
     ("a_tag_makes_processes_a_group", services::tags),
     ("extremes_of_bonus_and_limit", faults::extremes),
@@ -155,11 +156,11 @@ fn attaches_and_leaves(length: Length) -> Result<()> {
 }
 
 /// Threads of each process on each CPU: the paper has 25.
-const SIBLINGS: &str = "8";
+const THREADS: &str = "8";
 
 fn aggregates(_: Length) -> Result<()> {
     let scheduler = attach()?;
-    let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
+    let _load = Load::start(2, &["work", THREADS, "60000"])?;
     std::thread::sleep(Duration::from_secs(1));
     let (mut fair, mut aggregated) = (Vec::new(), Vec::new());
     for _ in 0..5 {
@@ -191,11 +192,11 @@ fn aggregates(_: Length) -> Result<()> {
 fn observed(_: Length) -> Result<()> {
     // Before the load: beside one, loading the programs takes longer than the load lasts.
     let observer = Observer::attach(Key::AddressSpace, &Roles::alone())?;
-    let _load = Load::start(2, &["work", SIBLINGS, "60000"])?;
+    let _load = Load::start(2, &["work", THREADS, "60000"])?;
     std::thread::sleep(Duration::from_secs(1));
     let before = observer.stats()?;
     std::thread::sleep(Duration::from_millis(1500));
-    ensure!(Remote::is_vacant()?, "who only counts schedules");
+    ensure!(Remote::is_vacant()?, "an observer schedules");
     let counted = observer.stats()?.since(&before);
     println!("  {counted}");
     let (same, corun) = (counted.same_share(), counted.corun_share());
@@ -211,7 +212,7 @@ fn settings_change(_: Length) -> Result<()> {
     let _load = Load::start(2, &["work", "3", "60000"])?;
     std::thread::sleep(Duration::from_millis(700));
     let with = look(&scheduler, &paper(), 500)?;
-    ensure!(with.picked_companion > 0 && with.picked_sibling > 0, "{}", with);
+    ensure!(with.picked_companion > 0 && with.picked_member > 0, "{}", with);
     // Two masters: each slave follows its own.
     scheduler.remote().set_roles(&Roles::by_core(&Machine::here())?)?;
     let cores = look(&scheduler, &paper(), 500)?;
@@ -222,7 +223,7 @@ fn settings_change(_: Length) -> Result<()> {
     let alone = look(&scheduler, &Settings { limit: 3, ..paper() }, 500)?;
     ensure!(alone.picked_companion == 0, "no slave, and yet companions were chosen");
     let most = 3 * (alone.picked_head + 4);
-    ensure!(alone.picked_sibling <= most, "more than 3 in a row: {}", alone);
+    ensure!(alone.picked_member <= most, "more than 3 in a row: {}", alone);
     ensure!(alone.at_limit > 0, "the limit was never reached");
     let none = look(&scheduler, &Settings { limit: 0, ..paper() }, 500)?;
     ensure!(none.taken == 0, "aggregated beyond a limit of 0");

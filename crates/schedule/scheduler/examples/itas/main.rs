@@ -4,7 +4,7 @@
 //!   itas run [WORDS]                attach, show a line each second; leaves on a signal or `stop`
 //!   itas set [WORDS]                change what runs
 //!   itas stats | stop
-//!   itas tune MILLISECONDS [WINDOW] find bonus and limit by which siblings follow each other most,
+//!   itas tune MILLISECONDS [WINDOW] find bonus and limit by which members follow each other most,
 //!                                   while 99 % of wake-ups run within that time; each is tried
 //!                                   for two windows of 400 ms, one of them to settle
 //!   itas work THREADS MILLISECONDS [SPINS]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::{Clock, Done, Phase, SPIN, spin};
 
 const MESSENGERS: usize = 2;
-/// Who is parked sees the end of the window within this.
+/// A parked thread sees the end of the window within this.
 const PARK: Duration = Duration::from_millis(50);
 
 /// A worker that waits.

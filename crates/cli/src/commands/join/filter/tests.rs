@@ -194,7 +194,7 @@ fn a_wrong_text_takes_no_time_without_end() {
 }
 
 #[test]
-fn what_is_not_supported_may_nest_too() {
+fn unsupported_expressions_may_nest_too() {
     on_small_stack(|| {
         for text in [
             format!("f(left.id = 1{})", " OR left.id = 1".repeat(10_000)),

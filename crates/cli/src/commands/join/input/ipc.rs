@@ -158,7 +158,7 @@ impl IpcReader {
     pub(super) fn look_through(mut self) -> Result<Contents, ArrowError> {
         let (mut most, mut seen) = (0, HashSet::new());
         let mut texts = Texts::Keys;
-        // What is wrong with a message is said when it is read.
+        // Errors of a message are reported when it is read.
         while let Ok(Some((metadata, size))) = self.messages.next_size() {
             let Ok(message) = message_of(&metadata) else { break };
             if let Some(dictionary) = message.header_as_dictionary_batch() {
@@ -166,7 +166,7 @@ impl IpcReader {
                     texts = Texts::Values;
                 }
                 if self.dictionaries.add(&dictionary, size, self.bytes_max).is_err() {
-                    // It is passed over where no column needs it, and what follows is not known.
+                    // It is passed over where no column needs it, and the rest is not known.
                     (texts, most) = (Texts::Values, self.bytes_max);
                     break;
                 }

@@ -176,7 +176,7 @@ impl ParquetInput {
         }
         // Of all row groups, so not looked for in each of them.
         let page_max = *self.page_max.get_or_init(|| {
-            // What is set aside for reading may be used, whatever share of the limit it is.
+            // The memory set aside for reading may be used, whatever share of the limit it is.
             self.bytes_max.max(self.reading_bytes()).max(BYTES_MIN)
         });
         let mut sum = Room::default();

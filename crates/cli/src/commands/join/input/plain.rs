@@ -161,7 +161,7 @@ fn plain_type(texts: Texts, data_type: &DataType) -> DataType {
     }
 }
 
-/// What was beside the rows may hold nulls, whatever is said of the rows.
+/// Values outside of the rows may be null, whatever is said of the rows.
 fn plain_field(texts: Texts, field: &FieldRef) -> FieldRef {
     let from = field.data_type();
     if is_plain(texts, from) {

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_quote_within_a_field_is_one() {
         let inch = format!("a,b\n0,5\" pipe\n0,6\"\" pipe\n{}", "1,2\n".repeat(1_000));
-        // The first is no quote, so the second is never closed.
+        // The first is not a quote, so the second is never closed.
         let open = format!("a,b\n0,x\"y\n0,\"{}", "1,2\n".repeat(1_000));
         for piece in [1, 3, 7, 4_096] {
             assert_eq!(read(&inch, piece, 20).unwrap(), inch.len() as u64, "{piece}");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_the_order_of_bytes_is_no_part_of_a_field() {
+    fn a_byte_order_mark_is_not_part_of_a_field() {
         let quoted = format!("\u{feff}\"a{}", "\n1".repeat(1_000));
         let whole = format!("\u{feff}\"a\nb\",c\n{}", "1,2\n".repeat(1_000));
         // Half of one stands for itself: the quote is within a field.

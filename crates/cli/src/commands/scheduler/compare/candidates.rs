@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scheduler_is_named() {
+    fn unknown_schedulers_are_named() {
         for (text, says) in [
             ("cfs", "`cfs`"),
             ("", "scx_cosmos"),

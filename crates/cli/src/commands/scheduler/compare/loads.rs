@@ -186,7 +186,7 @@ impl Group {
     fn make(root: &Path, weight: u32) -> anyhow::Result<Self> {
         let group = root.join(format!("workahead-weight-{weight}"));
         let no = || format!("can't make the control group {}", group.display());
-        // What a killed run left; refused unless it is empty.
+        // Left by a killed run; refused unless it is empty.
         let _ = std::fs::remove_dir(&group);
         std::fs::write(root.join("cgroup.subtree_control"), "+cpu").with_context(no)?;
         std::fs::create_dir(&group).with_context(no)?;

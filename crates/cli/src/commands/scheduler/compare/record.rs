@@ -61,7 +61,7 @@ impl Record {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = regular_file::read(path, BYTES_MAX)
             .with_context(|| format!("can't read {}", path.display()))?;
-        let what = || format!("{} is no record of a comparison", path.display());
+        let what = || format!("{} is not a record of a comparison", path.display());
         let record: Self = serde_json::from_slice(&bytes).with_context(what)?;
         let is_one = record.schedulers.len() <= SCHEDULERS_MAX && record.cells.len() <= CELLS_MAX;
         ensure!(is_one, "{}: it has more schedulers or cells than one has", what());

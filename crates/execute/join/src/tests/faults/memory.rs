@@ -24,7 +24,7 @@ pub(super) struct Refusing<F> {
 /// Limits that rise and fall, as those of a pool that others use.
 struct Limits {
     seed: u64,
-    asked: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl<F: Fn(usize) -> bool + Send + Sync> Refusing<F> {
@@ -33,7 +33,7 @@ impl<F: Fn(usize) -> bool + Send + Sync> Refusing<F> {
     }
 
     fn with_limits(self, seed: u64) -> Self {
-        Self { limits: Some(Limits { seed, asked: AtomicU64::new(0) }), ..self }
+        Self { limits: Some(Limits { seed, requests: AtomicU64::new(0) }), ..self }
     }
 
     pub(super) fn requests(&self) -> usize {
@@ -44,8 +44,8 @@ impl<F: Fn(usize) -> bool + Send + Sync> Refusing<F> {
     fn limit_now(&self) -> usize {
         let most = self.pool.limit().expect("it has a limit");
         let Some(limits) = &self.limits else { return most };
-        let asked = limits.asked.fetch_add(1, Ordering::Relaxed);
-        most - scrambled(limits.seed, asked) as usize % (most / 2)
+        let request = limits.requests.fetch_add(1, Ordering::Relaxed);
+        most - scrambled(limits.seed, request) as usize % (most / 2)
     }
 }
 

@@ -53,7 +53,7 @@ totals: 106 13
 ";
 
 #[test]
-fn own_counts_and_those_of_calls_are_told_apart() {
+fn own_counts_and_those_of_calls_are_distinguished() {
     let counted = parse(FILE).unwrap();
     assert_eq!(counted.command, "./program");
     assert_eq!(counted.totals, [106, 13]);
@@ -71,7 +71,7 @@ fn own_counts_and_those_of_calls_are_told_apart() {
     let expected = [
         ("leaf", "/lib/libc.so", "leaf.c", [90, 9], [90, 9]),
         ("main", "/bin/program", "main.c", [9, 3], [106, 13]),
-        // It calls itself: what that costs is in its own counts already.
+        // It calls itself: the cost of that is in its own counts already.
         ("(below main)", "/bin/program", "main.c", [7, 1], [7, 1]),
     ];
     assert_eq!(functions, expected);

@@ -78,7 +78,7 @@ fn metrics_are_those_computed_by_hand() {
 }
 
 #[test]
-fn what_was_not_counted_is_absent_and_never_zero() {
+fn uncounted_measures_are_unavailable_and_never_zero() {
     let few = counted(&[("a", [1000, 50])]).measures();
     let names: Vec<&str> = few.keys().map(String::as_str).collect();
     assert_eq!(names, ["instructions", "l1d_load_mpki"]);
@@ -95,7 +95,7 @@ fn what_was_not_counted_is_absent_and_never_zero() {
 }
 
 #[test]
-fn functions_are_ranked_by_what_is_asked() {
+fn functions_are_ranked_by_the_requested_measure() {
     let run = counted(&[("a", [50, 0]), ("b", [30, 15]), ("c", [20, 5])]);
     let top = run.top(2, Quantity::Instructions).unwrap();
     let names = |top: &[FunctionShare]| top.iter().map(|one| one.name.clone()).collect::<String>();

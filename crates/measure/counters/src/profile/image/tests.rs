@@ -89,7 +89,7 @@ fn a_table_that_is_too_large_is_as_if_absent() {
 }
 
 #[test]
-fn what_is_no_program_gives_nothing() {
+fn a_file_that_is_not_a_program_gives_nothing() {
     assert!(Image::of_file(Path::new("/proc/self/maps")).is_none());
     assert!(Image::of_file(Path::new("/nowhere")).is_none());
 }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_cannot_hold_is_refused() {
+    fn requests_too_large_for_a_record_are_refused() {
         let with = |frequency_hz, stack_bytes| {
             check(&Options { frequency_hz, stack_bytes, ..Options::default() })
         };

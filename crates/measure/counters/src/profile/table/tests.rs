@@ -31,7 +31,7 @@ fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
 }
 
 #[test]
-fn own_and_total_samples_are_told_apart() {
+fn own_and_total_samples_are_distinguished() {
     let table = profile(&[("a;b;c", 5), ("a;b", 3), ("a;c;c", 2), ("a;b;c", 1)]);
     let counts = |name| {
         let function = function(&table, name);
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stays_of_the_stacks_is_large_or_outermost(stacks in stacks()) {
+    fn remaining_stacks_are_large_or_outermost(stacks in stacks()) {
         let table = made(&stacks);
         let least = table.events as f64 * 0.0005;
         for stack in &table.stacks {

@@ -7,7 +7,9 @@ fn value(table: &Table, metric: &str, counts: &[(&str, f64)]) -> f64 {
         panic!("{} has no {metric}", table.name)
     };
     let count = |name: &str| counts.iter().find(|(event, _)| *event == name).map(|(_, n)| *n);
-    formula.eval(&count).unwrap_or_else(|absent| panic!("{} {metric}: {absent}", table.name))
+    formula
+        .eval(&count)
+        .unwrap_or_else(|unavailable| panic!("{} {metric}: {unavailable}", table.name))
 }
 
 fn near(found: f64, expected: f64, what: &str) {

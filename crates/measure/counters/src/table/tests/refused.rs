@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A small machine: every metric that it does not mention is absent.
+/// A small machine: every metric that it does not mention is unavailable.
 const SMALL: &str = r#"
 name = "test/small"
 title = "a test"
@@ -37,7 +37,7 @@ fn the_small_table_itself_is_fine() {
     assert_eq!(table.event("L").unwrap().place, Place::Only(0b10));
     assert_eq!(table.says("L"), Some("misses"));
     assert_eq!(table.instead("l2_load_mpki"), Some("loads of the small machine"));
-    assert!(matches!(table.metric("l3_mpki"), Some(Definition::Absent { .. })));
+    assert!(matches!(table.metric("l3_mpki"), Some(Definition::Unavailable { .. })));
     assert_eq!(table.metric("no such metric"), None);
 }
 
@@ -75,8 +75,8 @@ fn metrics_must_be_those_of_the_catalogue() {
     let expected = "table `test/small`, metric `uops_per_instruction`: the table gives neither \
                     formula nor reason";
     assert_eq!(error, expected);
-    let error = refused("cpi = \"C / I\"", "cpi = { absent = \" \" }");
-    assert_eq!(error, "table `test/small`, metric `cpi`: it is absent without a reason");
+    let error = refused("cpi = \"C / I\"", "cpi = { unavailable = \" \" }");
+    assert_eq!(error, "table `test/small`, metric `cpi`: it is unavailable without a reason");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(super) fn allowed(dialect: Dialect) -> impl Iterator<Item = &'static str> {
     BOTH.iter().chain(own).copied()
 }
 
-/// Those that PostgreSQL's grammar knows: some are no functions to it, others have words of their
+/// Those that PostgreSQL's grammar knows: some are not functions to it, others have words of their
 /// own between their values.
 #[rustfmt::skip]
 pub(super) const OF_GRAMMAR: [&str; 21] = [

@@ -1,4 +1,4 @@
-//! What lies outside of quotes and comments has to be plain, so that the parser and a server agree
+//! Text outside of quotes and comments has to be plain, so that the parser and a server agree
 //! on where the next of them begins and ends.
 //!
 //! ```text
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_left_to_the_parser() {
+    fn unterminated_text_is_left_to_the_parser() {
         for text in ["select 'a", "select /* /* */", "select \"", "/*", "-", "/", "$1", ""] {
             assert_eq!(ambiguous(text, Dialect::Postgres), None, "{text}");
         }

@@ -50,7 +50,7 @@ fn functions_are_sent_with_their_schema() {
 }
 
 #[test]
-fn what_is_no_query_is_refused() {
+fn statements_other_than_queries_are_refused() {
     for text in [
         "insert into t values (1)",
         "update t set a = 1",
@@ -82,7 +82,7 @@ fn what_is_no_query_is_refused() {
         "select a from t order by f(a)",
         "with x as (select f(1)) select 1",
         "select case when f(1) then 1 end",
-        "this is no SQL",
+        "this is not SQL",
         "",
     ] {
         for dialect in BOTH {
@@ -201,7 +201,7 @@ fn the_server_is_sent_what_the_parser_understood() {
 }
 
 #[test]
-fn what_is_deep_or_long_is_no_danger() {
+fn deep_and_long_texts_are_harmless() {
     let chain = format!("select 1{}", "+1".repeat(30_000));
     assert_eq!(check(&chain, Dialect::Postgres).err(), None);
     let nested = format!("select {}1{}", "(".repeat(20_000), ")".repeat(20_000));

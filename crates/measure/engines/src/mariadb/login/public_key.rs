@@ -39,7 +39,7 @@ pub(super) fn encrypt(clear: &[u8], pem: &[u8]) -> Result<Vec<u8>, SessionError>
     Ok(key.encrypt_block(clear, Pkcs1OaepPadding::new(GetRandom)))
 }
 
-/// `None` for what is no such key, or would take long.
+/// `None` for anything that is not such a key, or would take long.
 fn read(der: &[u8]) -> Option<PublicKey> {
     let (whole, _) = element(der, SEQUENCE)?;
     let (_algorithm, rest) = element(whole, SEQUENCE)?;
@@ -120,7 +120,7 @@ rwIDAQAB
     }
 
     #[test]
-    fn a_damaged_key_is_no_panic() {
+    fn a_damaged_key_does_not_panic() {
         let (der, _) = der::pem_to_der(PEM);
         for end in 0..der.len() {
             assert!(read(&der[..end]).is_none(), "{end}");

@@ -226,23 +226,23 @@ fn shown<T: Send + 'static>(
 
 #[test]
 fn a_mysql_without_tls_receives_the_password_by_its_key() {
-    let (terms, told) = shown(public_key::tests::PEM, |socket| {
-        let told = receive(socket, 5);
+    let (terms, said) = shown(public_key::tests::PEM, |socket| {
+        let said = receive(socket, 5);
         send(socket, 6, &DONE);
-        told
+        said
     });
     terms.unwrap();
-    assert_eq!(told.len(), 256);
+    assert_eq!(said.len(), 256);
     for (key, says) in [
         (b"hello".to_vec(), "is not one of RSA in PEM"),
         (vec![b'A'; 200_000], "has more than 4 KiB"),
     ] {
-        let (terms, told) = shown(&key, |socket| {
-            let mut told = Vec::new();
-            socket.read_to_end(&mut told).unwrap();
-            told
+        let (terms, said) = shown(&key, |socket| {
+            let mut said = Vec::new();
+            socket.read_to_end(&mut said).unwrap();
+            said
         });
         let error = terms.unwrap_err().to_string();
-        assert!(error.contains(says) && told.is_empty(), "{error}");
+        assert!(error.contains(says) && said.is_empty(), "{error}");
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn rows<T>(
             return Err(SessionError::Gone(says.to_owned()));
         }
         for column in 0..row.columns() {
-            // What is no text, or is damaged, takes no room.
+            // A value that is not text, or is damaged, takes no room.
             if let Ok(Value::Text(text)) = row.value(column) {
                 bound.count(text)?;
             }
@@ -79,7 +79,7 @@ pub(super) fn ran(
     Ok(all.into_iter().flatten().collect())
 }
 
-/// What was read; what can't be is named.
+/// The rows read; those that can't be read are named.
 pub(super) fn or_missing<T: Default>(
     read: Result<T, SessionError>,
     what: &str,
@@ -91,7 +91,7 @@ pub(super) fn or_missing<T: Default>(
     })
 }
 
-/// Names and figures of an answer of two columns; what is no figure is left out.
+/// Names and figures of an answer of two columns; values that are not figures are left out.
 pub(super) fn figures(
     session: &mut dyn Session,
     statement: StatementId,

@@ -167,7 +167,7 @@ impl Source for Statements {
         let counted = |name: &str| threads.get(name).copied().unwrap_or(0.0);
         sessions.hidden = (counted("Threads_connected") - visible).max(0.0);
         if sessions.hidden > 0.0 {
-            // Without this session, which runs. What they wait for is hidden.
+            // Without this session, which runs. Their waits are hidden.
             let running = (counted("Threads_running") - 1.0).max(0.0);
             sessions.by_kind.insert(WORKING.to_owned(), running);
             return Ok(sessions);

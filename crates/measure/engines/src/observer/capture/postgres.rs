@@ -374,7 +374,8 @@ fn statements(
         let Some((_, name, unit)) = STATEMENT_FIGURES.iter().find(|one| one.0 == name) else {
             continue;
         };
-        // The server leaves the values in texts that are no queries or changes of rows: passwords.
+        // The server leaves the values in texts that are neither queries nor changes of rows:
+        // passwords.
         let statement = statements.entry(id).or_insert_with(|| Statement {
             text: words::without_values(&text, Dialect::Postgres),
             ..Statement::default()

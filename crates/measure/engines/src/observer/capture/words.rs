@@ -161,7 +161,7 @@ pub(super) fn hide_secret(name: &str, value: &mut String) {
     const WORDS: [&str; 6] = ["on", "off", "true", "false", "none", ""];
     const UNITS: [&str; 12] = ["", "b", "kb", "8kb", "mb", "gb", "tb", "us", "ms", "s", "min", "h"];
     let name = name.to_ascii_lowercase();
-    // What roles and databases set comes with their names.
+    // Settings of roles and databases come with their names.
     let setting = name.rsplit(": ").next().unwrap_or(&name);
     let plain = value.to_lowercase();
     let is_word = || WORDS.contains(&plain.as_str());
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_apart_and_not_kept() {
+    fn secrets_are_distinguished_and_not_kept() {
         let hidden = |name: &str, value: &str| {
             let mut kept = value.to_owned();
             hide_secret(name, &mut kept);

@@ -9,7 +9,7 @@ use crate::configuration::CellConfiguration;
 pub(super) fn read(config: &CellConfiguration<'_>) -> Result<Options, EngineError> {
     let queries = Query::ALL.map(|query| (query.name(), query));
     let paper = Options::of_paper(config.choice("query", Query::Utpcc, &queries)?);
-    let plans = [("native", Plan::Native), ("paper", Plan::Paper), ("seed", Plan::Paper)];
+    let plans = [("native", Plan::Native), ("paper", Plan::Paper)];
     Ok(Options {
         t1_rows: number(config, "rows", paper.t1_rows)?,
         t2_rows: number(config, "inner_rows", paper.t2_rows)?,

@@ -42,7 +42,7 @@ pub(crate) fn sample() -> Bars {
 
 #[test]
 fn a_bar_is_drawn_to_scale_and_named() {
-    let drawn = chart(vec![bar("a <b>", 30.0, 2.0)]).draw(Layout::Wide);
+    let drawn = chart(vec![bar("a <b>", 30.0, 2.0)]).draw(Screen::Wide);
     // Limit 41.5 makes the axis 0 to 50 over 528 units from 232: 30 is at 548.8.
     let shape = "<rect class=\"bar better\" x=\"232\" y=\"32\" width=\"316.8\" height=\"18\">\
                  <title>a &lt;b&gt;: 30.0 Mtuples/s, 95 % interval 29.1 to 30.9; 2.00× the baseline\
@@ -56,15 +56,15 @@ fn a_bar_is_drawn_to_scale_and_named() {
 fn a_ratio_of_speed_beside_another_measure_is_called_so() {
     let mut aside = chart(vec![bar("a", 30.0, 2.0)]);
     aside.aside = true;
-    let drawn = aside.draw(Layout::Wide);
+    let drawn = aside.draw(Screen::Wide);
     assert!(drawn.contains(">speed</text>") && !drawn.contains(">ratio</text>"), "{drawn}");
     assert!(drawn.contains("2.00× the speed of the baseline</title>"), "{drawn}");
-    assert!(aside.draw(Layout::Narrow).contains("30.0 · 2.00× speed</text>"));
+    assert!(aside.draw(Screen::Narrow).contains("30.0 · 2.00× speed</text>"));
 }
 
 #[test]
 fn a_failed_row_says_why_and_has_no_bar() {
-    let drawn = sample().draw(Layout::Narrow);
+    let drawn = sample().draw(Screen::Narrow);
     assert!(drawn.contains("wrong answer: 12 rows too few"));
     assert_eq!(drawn.matches("<rect").count(), 5);
     assert_eq!(drawn.matches("class=\"paper\"").count(), 2);
@@ -74,13 +74,13 @@ fn a_failed_row_says_why_and_has_no_bar() {
 fn a_far_limit_is_named_at_the_edge() {
     let mut far = bar("in cache", 30.0, 0.8);
     far.limit = Some(Limit { value: 2300.0, label: "limit".to_owned() });
-    let drawn = chart(vec![far]).draw(Layout::Wide);
+    let drawn = chart(vec![far]).draw(Screen::Wide);
     assert!(drawn.contains("limit: 2,300 →") && !drawn.contains("class=\"limit\""), "{drawn}");
 }
 
 #[test]
 fn a_limit_is_drawn_in_every_row_and_named_once() {
-    let drawn = sample().draw(Layout::Wide);
+    let drawn = sample().draw(Screen::Wide);
     assert_eq!(drawn.matches("class=\"limit\"").count(), 6);
     assert_eq!(drawn.matches("class=\"limit-label\"").count(), 2);
 }
@@ -104,8 +104,8 @@ proptest! {
             papers: vec![Paper { value: other, label: name }],
         });
         let chart = chart(bars.collect());
-        for layout in [Layout::Wide, Layout::Narrow] {
-            let drawn = chart.draw(layout);
+        for screen in [Screen::Wide, Screen::Narrow] {
+            let drawn = chart.draw(screen);
             for attribute in numeric_attributes(&drawn) {
                 let read: f64 = attribute.parse().unwrap();
                 prop_assert!(read.is_finite() && read.abs() < 1e5, "{attribute}");

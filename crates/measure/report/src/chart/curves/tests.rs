@@ -33,7 +33,7 @@ pub(crate) fn sample() -> Curves {
 
 #[test]
 fn doublings_are_evenly_apart_and_named() {
-    let drawn = sample().draw(Layout::Wide);
+    let drawn = sample().draw(Screen::Wide);
     for size in ["16", "128", "8192"] {
         assert!(drawn.contains(&format!(">{size}</text>")), "{size}");
     }
@@ -46,7 +46,7 @@ fn doublings_are_evenly_apart_and_named() {
 
 #[test]
 fn a_narrow_drawing_has_a_key_instead_of_names_at_the_lines() {
-    let drawn = sample().draw(Layout::Narrow);
+    let drawn = sample().draw(Screen::Narrow);
     assert!(!drawn.contains("leader"));
     assert_eq!(drawn.matches(">forward, spin</text>").count(), 1);
 }
@@ -60,7 +60,7 @@ fn words_make_an_axis_too() {
         one.points.iter_mut().enumerate().for_each(|(at, point)| point.x = at as f64);
     }
     chart.papers.clear();
-    let drawn = chart.draw(Layout::Wide);
+    let drawn = chart.draw(Screen::Wide);
     assert!(drawn.contains(">unclustered</text>"));
 }
 
@@ -74,8 +74,8 @@ proptest! {
         let points = points.into_iter().map(|(x, y)| Point { x, y, interval: Some((x, y)) });
         let series = vec![Series { name: "<x>".to_owned(), points: points.collect() }];
         let chart = Curves { x_axis, series, level: Some((level, "&".to_owned())), ..sample() };
-        for layout in [Layout::Wide, Layout::Narrow] {
-            let drawn = chart.draw(layout);
+        for screen in [Screen::Wide, Screen::Narrow] {
+            let drawn = chart.draw(screen);
             prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf\""));
             prop_assert!(is_balanced(&drawn), "{drawn}");
         }

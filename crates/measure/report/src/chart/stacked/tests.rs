@@ -37,7 +37,7 @@ fn lengths(drawn: &str, title: &str, attribute: &str) -> Vec<f64> {
 #[test]
 fn parts_lie_end_to_end_and_as_long_as_they_are() {
     // The axis is 0 to 4 over 312 units from 14.
-    let drawn = chart(vec![bar("all", &[1.0, 2.0, 0.5], Some(4.0))]).draw(Layout::Narrow);
+    let drawn = chart(vec![bar("all", &[1.0, 2.0, 0.5], Some(4.0))]).draw(Screen::Narrow);
     assert!(is_balanced(&drawn), "{drawn}");
     assert_eq!(lengths(&drawn, "all:", " x"), [14.0, 92.0, 248.0]);
     assert_eq!(lengths(&drawn, "all:", "width"), [78.0, 156.0, 39.0]);
@@ -54,7 +54,7 @@ fn a_part_without_a_value_is_named_and_not_drawn() {
         bar("kernel", &[1.0, f64::NAN, 0.3], None),
         bar("none", &[], Some(1.5)),
     ])
-    .draw(Layout::Wide);
+    .draw(Screen::Wide);
     assert!(
         drawn.contains("without resource stalls, instruction &lt;stalls&gt;</text>")
             || drawn.contains("without resource stalls, instruction &lt;stalls&gt;<title>"),
@@ -70,7 +70,7 @@ fn a_part_without_a_value_is_named_and_not_drawn() {
 
 #[test]
 fn negative_parts_are_named() {
-    let drawn = chart(vec![bar("a", &[1.0, -0.02, 0.3], None)]).draw(Layout::Wide);
+    let drawn = chart(vec![bar("a", &[1.0, -0.02, 0.3], None)]).draw(Screen::Wide);
     assert!(drawn.contains("resource stalls −0.0200, not drawn"), "{drawn}");
     assert_eq!(lengths(&drawn, "a:", "width").len(), 2);
 }
@@ -81,8 +81,8 @@ fn marks_are_joined_along_an_axis_only() {
         vec![bar("1", &[1.0], Some(2.0)), bar("2", &[1.0], None), bar("4", &[1.0], Some(3.0))];
     let apart = chart(bars);
     let joined = Stacked { joined: true, ..apart.clone() };
-    assert!(!apart.draw(Layout::Wide).contains("polyline"));
-    let drawn = joined.draw(Layout::Wide);
+    assert!(!apart.draw(Screen::Wide).contains("polyline"));
+    let drawn = joined.draw(Screen::Wide);
     let (_, points) = drawn.split_once("points=\"").unwrap();
     assert_eq!(points.split('"').next().unwrap().split(' ').count(), 2, "a gap is passed over");
 }
@@ -109,12 +109,12 @@ proptest! {
     ) {
         let bars = bars.iter().map(|(label, values, mark)| bar(label, values, *mark)).collect();
         let chart = Stacked { joined, ..chart(bars) };
-        for layout in [Layout::Wide, Layout::Narrow] {
-            let drawn = chart.draw(layout);
+        for screen in [Screen::Wide, Screen::Narrow] {
+            let drawn = chart.draw(screen);
             prop_assert!(is_balanced(&drawn), "{drawn}");
             for rest in [" x=\"", "width=\""].iter().flat_map(|name| drawn.split(name).skip(1)) {
                 let read: f64 = rest.split('"').next().unwrap().parse().unwrap();
-                prop_assert!((0.0..=layout.width()).contains(&read), "{read}");
+                prop_assert!((0.0..=screen.width()).contains(&read), "{read}");
             }
         }
     }

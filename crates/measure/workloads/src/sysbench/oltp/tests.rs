@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::session::Value;
-use crate::session::recorder::{Asked, Recorder};
+use crate::session::recorder::{Recorder, Request};
 
 fn workload(options: Options) -> Oltp {
     Oltp::new(options).unwrap()
 }
 
 /// Runs transactions and gives the statements, without preparing.
-fn asked(options: Options, transactions: usize) -> Vec<Asked> {
+fn requests(options: Options, transactions: usize) -> Vec<Request> {
     let mut session = Recorder::new(Dialect::MariaDb, |_| Ok(vec![vec![Value::Int(1)]]));
     let mut client = workload(options).client(0);
     client.connected(&mut session).unwrap();
@@ -23,12 +23,12 @@ fn asked(options: Options, transactions: usize) -> Vec<Asked> {
     session.log
 }
 
-fn counts(log: &[Asked]) -> Counts {
+fn counts(log: &[Request]) -> Counts {
     let mut counts = Counts { read: 0, write: 0, other: 0 };
-    for asked in log {
-        match asked {
-            Asked::Statement(text, _) if text.starts_with("select") => counts.read += 1,
-            Asked::Statement(..) => counts.write += 1,
+    for request in log {
+        match request {
+            Request::Statement(text, _) if text.starts_with("select") => counts.read += 1,
+            Request::Statement(..) => counts.write += 1,
             _ => counts.other += 1,
         }
     }
@@ -38,9 +38,9 @@ fn counts(log: &[Asked]) -> Counts {
 #[test]
 fn transactions_have_the_statements_that_sysbench_prints() {
     // Public outputs of 0.4.12: 800 transactions, 11200 read, 4000 write, 1600 other.
-    let old = asked(Options::of(Flavour::V04), 800);
+    let old = requests(Options::of(Flavour::V04), 800);
     assert_eq!(counts(&old), Counts { read: 11_200, write: 4_000, other: 1_600 });
-    let new = asked(Options::of(Flavour::V10), 100);
+    let new = requests(Options::of(Flavour::V10), 100);
     assert_eq!(counts(&new), Counts { read: 1_400, write: 400, other: 200 });
     for (flavour, script) in [
         (Flavour::V04, Script::ReadWrite),
@@ -49,7 +49,7 @@ fn transactions_have_the_statements_that_sysbench_prints() {
         (Flavour::V04, Script::PointSelect),
     ] {
         let options = Options { script, ..Options::of(flavour) };
-        assert_eq!(counts(&asked(options, 1)), workload(options).counts());
+        assert_eq!(counts(&requests(options, 1)), workload(options).counts());
     }
 }
 
@@ -71,8 +71,10 @@ fn answers_add_up_where_nothing_changes() {
     assert_eq!(sum(Script::ReadWrite, 1), 0);
 }
 
-fn words(asked: &Asked) -> (String, Vec<i64>) {
-    let Asked::Statement(text, values) = asked else { return (format!("{asked:?}"), Vec::new()) };
+fn words(request: &Request) -> (String, Vec<i64>) {
+    let Request::Statement(text, values) = request else {
+        return (format!("{request:?}"), Vec::new());
+    };
     let int = |value: &String| value.strip_prefix("Int(")?.strip_suffix(')')?.parse().ok();
     (
         text.split(" sbtest").next().unwrap_or_default().to_owned(),
@@ -83,7 +85,7 @@ fn words(asked: &Asked) -> (String, Vec<i64>) {
 #[test]
 fn the_old_form_updates_what_it_deletes_and_keeps_ranges_inside() {
     let options = Options { rows: 1_000, ..Options::of(Flavour::V04) };
-    for transaction in asked(options, 200).chunks(21) {
+    for transaction in requests(options, 200).chunks(21) {
         let words: Vec<(String, Vec<i64>)> = transaction.iter().map(words).collect();
         let (extra, delete, insert) = (&words[17], &words[18], &words[19]);
         assert_eq!((extra.0.as_str(), delete.0.as_str()), ("update", "delete from"));
@@ -100,14 +102,16 @@ fn the_old_form_updates_what_it_deletes_and_keeps_ranges_inside() {
 fn the_new_form_lets_ranges_run_over_and_spreads_over_tables() {
     let distribution = Distribution::Uniform;
     let options = Options { rows: 200, tables: 4, distribution, ..Options::of(Flavour::V10) };
-    let log = asked(options, 200);
+    let log = requests(options, 200);
     let ranges = log.chunks(20).map(|transaction| words(&transaction[11]).1[1]);
     assert!(ranges.clone().any(|to| to > 200));
     assert!(ranges.max().unwrap() <= 299);
     for table in 1..=4 {
         let name = format!("sbtest{table} ");
-        let named =
-            |asked: &&Asked| matches!(asked, Asked::Statement(text, _) if text.contains(&name));
+        let named = |request: &&Request| match request {
+            Request::Statement(text, _) => text.contains(&name),
+            _ => false,
+        };
         assert!(log.iter().filter(named).count() > 500);
     }
 }
@@ -140,8 +144,8 @@ fn rows_are_alike_or_random() {
 #[test]
 fn a_race_of_replacements_is_tried_again_as_it_was() {
     let mut inserts = 0;
-    let mut session = Recorder::new(Dialect::Postgres, move |asked| match asked {
-        Asked::Statement(text, _) if text.starts_with("insert") => {
+    let mut session = Recorder::new(Dialect::Postgres, move |request| match request {
+        Request::Statement(text, _) if text.starts_with("insert") => {
             inserts += 1;
             match inserts {
                 1 => Err(SessionError::Duplicate("sbtest1_pkey".to_owned())),
@@ -156,8 +160,8 @@ fn a_race_of_replacements_is_tried_again_as_it_was() {
     client.next();
     session.log.clear();
     assert!(matches!(client.attempt(&mut session), Err(SessionError::Retry(_))));
-    let first: Vec<Asked> = session.log.drain(..).collect();
-    assert_eq!(first.last(), Some(&Asked::Rollback));
+    let first: Vec<Request> = session.log.drain(..).collect();
+    assert_eq!(first.last(), Some(&Request::Rollback));
     client.attempt(&mut session).unwrap();
     assert_eq!(first[..first.len() - 1], session.log[..session.log.len() - 1]);
 }
@@ -165,8 +169,8 @@ fn a_race_of_replacements_is_tried_again_as_it_was() {
 #[test]
 fn a_lost_row_is_found() {
     let check = |row: [i64; 3]| {
-        let mut session = Recorder::new(Dialect::Postgres, move |asked| match asked {
-            Asked::Statement(..) => Ok(vec![row.map(Value::Int).to_vec()]),
+        let mut session = Recorder::new(Dialect::Postgres, move |request| match request {
+            Request::Statement(..) => Ok(vec![row.map(Value::Int).to_vec()]),
             _ => Ok(Vec::new()),
         });
         let workload = workload(Options::of(Flavour::V10));

@@ -186,7 +186,7 @@ fn mixture_by_time() -> Vec<Derived> {
     vec![mix, from_ucpi, concluded]
 }
 
-/// What is printed twice is printed alike.
+/// A figure that is printed twice is the same in both places.
 fn same_in_both() -> Vec<Derived> {
     let mut same = Vec::new();
     let mut of = |row, one: Input, other: Input| {

@@ -102,7 +102,7 @@ const UNPREDICTABLE: f64 = 0.05;
 
 const fn footprint(loads: f64, stores: f64, branches: f64, uops_per_instruction: f64) -> Footprint {
     Footprint {
-        origin: "synthetic: calls and code of PostgreSQL 15.18 below callgrind, mix of Hassanein \
+        origin: "synthetic: calls and code of PostgreSQL 15.18 under callgrind, mix of Hassanein \
                  et al. 2008, tables 1 and 2",
         functions: FUNCTIONS,
         mix: Mix { loads, stores, branches, uops_per_instruction, unpredictable: UNPREDICTABLE },

@@ -155,8 +155,8 @@ fn a_helper_loads_and_answers_nothing() {
     assert!(misses(&helped) < misses(&alone), "{} {}", misses(&helped), misses(&alone));
 }
 
-/// Two clients on two CPUs, drawn apart: each still has its answer, nothing runs alone, and what is
-/// counted is as much as went on in the time.
+/// Two clients on two CPUs, drawn apart: each still has its answer, nothing runs alone, and the
+/// counts are as much as went on in the time.
 #[test]
 fn clients_out_of_step_are_never_alone() {
     let run = |seed, offsets| {

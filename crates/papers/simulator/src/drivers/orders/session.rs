@@ -105,7 +105,7 @@ impl Session {
 
     /// Waits until all its operations have begun.
     pub(super) fn sync(&self) -> Sync {
-        Sync { asked: false }
+        Sync { yielded: false }
     }
 
     /// Lets another client run.
@@ -126,14 +126,14 @@ impl CpuPort {
 
 /// A future that is pending once.
 pub(super) struct Sync {
-    asked: bool,
+    yielded: bool,
 }
 
 impl Future for Sync {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        match std::mem::replace(&mut self.asked, true) {
+        match std::mem::replace(&mut self.yielded, true) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }

@@ -74,7 +74,7 @@ const COMMIT: usize = 4;
 /// The code footprint.
 static FOOTPRINT: Footprint = Footprint {
     origin: "synthetic: nobody counted InnoDB's; calls are of the order of PostgreSQL's, counted \
-             below callgrind; mix of Hassanein et al. 2008, table 1",
+             under callgrind; mix of Hassanein et al. 2008, table 1",
     functions: &[
         Function { name: "dispatch_command", instructions: 20_000, bytes: 40_000 },
         Function { name: "btr_cur_search_to_nth_level", instructions: 600, bytes: 2_100 },

@@ -56,8 +56,8 @@ fn passes_touch_every_line_once() {
     assert_eq!(ops[127], Op::Store { address: (1 << 30) + 4096 - 64, bytes: 64 });
 }
 
-/// Siblings share one block, each line of which one of them fetches for both, or have blocks of
-/// their own.
+/// Threads of a group share one block, each line of which one of them fetches for both, or have
+/// blocks of their own.
 #[test]
 fn blocks_are_shared_or_private() {
     let misses = |scope| {

@@ -14,7 +14,9 @@ pub(crate) enum TraceError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("byte 0: this is no trace of addresses: make one with a converter, from lackey's text")]
+    #[error(
+        "byte 0: this is not a trace of addresses: make one with a converter, from lackey's text"
+    )]
     Magic,
     /// A later program wrote it.
     #[error(
@@ -36,11 +38,11 @@ pub(crate) enum TraceError {
     Value {
         /// Where the value ends.
         at: u64,
-        /// What it is of.
+        /// Its name.
         what: &'static str,
-        /// What it is.
+        /// The value.
         value: u64,
-        /// What it may be.
+        /// The allowed values.
         takes: String,
     },
     /// Records are missing.
@@ -76,15 +78,15 @@ pub(crate) enum TraceError {
         record: u64,
         /// What is out of its range.
         what: &'static str,
-        /// What it is.
+        /// The value.
         value: u64,
-        /// What it may be.
+        /// The allowed values.
         takes: String,
     },
     /// A line that lackey does not write.
     #[error(
-        "line {line}: `{text}` is no access: it takes `I`, ` L`, ` S` or ` M` with address,size as \
-         from valgrind --tool=lackey --trace-mem=yes --log-file=FILE"
+        "line {line}: `{text}` is not an access: it takes `I`, ` L`, ` S` or ` M` with \
+         address,size as from valgrind --tool=lackey --trace-mem=yes --log-file=FILE"
     )]
     Line {
         /// Its number, from 1.

@@ -40,8 +40,8 @@ impl<R: Read> Reader<R> {
         }
         let threads = bytes.two("the number of threads")?;
         bytes.within("the number of threads", threads.into(), (1, THREADS_MAX.into()))?;
-        let after = bytes.byte("what loads wait for")?;
-        bytes.within("what loads wait for", after.into(), (0, AFTERS.len() as u64 - 1))?;
+        let after = bytes.byte("the dependency of loads")?;
+        bytes.within("the dependency of loads", after.into(), (0, AFTERS.len() as u64 - 1))?;
         let mut shift = |what| {
             let shift = bytes.byte(what)?;
             bytes.within(what, shift.into(), (0, 31))?;

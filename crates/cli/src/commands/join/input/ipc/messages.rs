@@ -18,7 +18,7 @@ use arrow_schema::ArrowError;
 use super::super::fields::MARKER;
 use super::super::refusal::{too_much, wrong};
 
-/// More is no schema and no list of buffers of a batch.
+/// A longer one is neither a schema nor a list of buffers of a batch.
 pub(super) const METADATA_BYTES_MAX: usize = 64 << 20;
 
 /// Before each message: the marker and the length of its metadata.

@@ -204,7 +204,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The longest text of the dictionary; its size if that is no matter.
+    /// The longest text of the dictionary; its size if that does not matter.
     fn widest_of_dictionary(&self, file: &Arc<Source>) -> anyhow::Result<usize> {
         if self.dictionary.saturating_mul(BATCH_ROWS) <= self.bytes_max.min(TEXT_BYTES_MAX) {
             return Ok(self.dictionary);

@@ -186,7 +186,7 @@ fn a_column_without_nulls_may_have_them_beside() {
 }
 
 #[test]
-fn what_a_batch_takes_is_said_exactly() {
+fn the_size_of_a_batch_is_exact() {
     let numbers: ArrayRef = Arc::new(Int8Array::from(vec![7; 1_000]));
     let lists = views(numbers, &[(0, 1_000); 1_000], None);
     let shared = RecordBatch::try_from_iter([("w", lists)]).unwrap();

@@ -18,26 +18,26 @@
 
 /// Speeds of both threads, in cache lines of the set per second, or in any other unit all share.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Speeds {
+pub(crate) struct Speeds {
     /// The main thread's on lines of its own: `m`.
-    pub main: f64,
+    pub(crate) main: f64,
     /// The main thread's on a line the helper is at: `m'`.
-    pub main_meeting: f64,
+    pub(crate) main_meeting: f64,
     /// The helper's on lines of its own: `h`.
-    pub helper: f64,
+    pub(crate) helper: f64,
     /// The helper's on a line the main thread is at: `h'`.
-    pub helper_meeting: f64,
+    pub(crate) helper_meeting: f64,
 }
 
 /// The model says nothing about such speeds.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum SpeedError {
+pub(crate) enum SpeedError {
     /// Not a speed at all.
     #[error("the speed {name} is {value}: it must be a positive, finite number")]
     NotASpeed {
         /// Its letter in the paper.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
     },
     /// A set without lines.
@@ -70,15 +70,7 @@ impl Speeds {
     /// # Errors
     /// For speeds that are none, and for those where the model does not hold: `h - m` and
     /// `h' - m'` must have the same sign.
-    ///
-    /// ```
-    /// use workahead_walks::speed_model::Speeds;
-    /// let speeds = Speeds { main: 1.0, main_meeting: 0.2, helper: 1.5, helper_meeting: 0.25 };
-    /// assert_eq!(format!("{:.3}", speeds.forward(64)?), "0.890");
-    /// assert_eq!(format!("{:.3}", speeds.backward(64)?), "0.935");
-    /// # Ok::<(), workahead_walks::speed_model::SpeedError>(())
-    /// ```
-    pub fn forward(&self, lines: usize) -> Result<f64, SpeedError> {
+    pub(crate) fn forward(&self, lines: usize) -> Result<f64, SpeedError> {
         self.check(lines)?;
         let apart = self.helper - self.main;
         let together = self.helper_meeting - self.main_meeting;
@@ -97,7 +89,7 @@ impl Speeds {
     ///
     /// # Errors
     /// For speeds that are none.
-    pub fn backward(&self, lines: usize) -> Result<f64, SpeedError> {
+    pub(crate) fn backward(&self, lines: usize) -> Result<f64, SpeedError> {
         self.check(lines)?;
         let (apart, together) = (self.helper + self.main, self.helper_meeting + self.main_meeting);
         Ok(self.mean(lines, 1.0 / together, 1.0 / apart))
@@ -182,10 +174,10 @@ mod tests {
                 for result in [speeds(m, mm, h, hh).forward(64), speeds(m, mm, h, hh).backward(64)]
                 {
                     let name = ["m", "m'", "h", "h'"][place];
-                    let Err(SpeedError::NotASpeed { name: told, .. }) = result else {
+                    let Err(SpeedError::NotASpeed { name: named, .. }) = result else {
                         panic!("{name} = {bad} gave {result:?}");
                     };
-                    assert_eq!(told, name);
+                    assert_eq!(named, name);
                 }
             }
         }

@@ -37,8 +37,8 @@ fn of_group(group: u64, task: Task<'_>) -> Task<'_> {
 /// Slices of 10 cycles at least, of 40 together; 1 GHz.
 pub(super) const FAIR: Fair = Fair { latency_ns: 40, granularity_ns: 10, wakeup_ns: 5 };
 
-pub(super) fn by(discipline: Discipline) -> Schedule {
-    Schedule { fair: FAIR, discipline, switch: 0.0, delay_max_ns: None }
+pub(super) fn by(discipline: Discipline) -> Scheduler {
+    Scheduler { fair: FAIR, discipline, switch: 0.0, delay_max_ns: None }
 }
 
 fn tas(bonus_ns: u64, limit: u32) -> Discipline {
@@ -46,9 +46,9 @@ fn tas(bonus_ns: u64, limit: u32) -> Discipline {
     Discipline::Aggregating { tunables, roles: vec![RoleAssignment::default(); 4] }
 }
 
-pub(super) fn ran(tasks: Vec<Task<'_>>, by: &Schedule) -> (RunResult, Figures) {
+pub(super) fn ran(tasks: Vec<Task<'_>>, by: &Scheduler) -> (RunResult, Figures) {
     let mut processor = Processor::new(&small()).unwrap();
-    schedule(&mut processor, tasks, by)
+    run_tasks(&mut processor, tasks, by)
 }
 
 /// Tasks of a CPU and the cycles at which they started, without `clock` tasks.
@@ -105,7 +105,7 @@ fn a_woken_thread_may_have_to_wait() {
     let (_, figures) = ran(tasks, &by(Discipline::Fair));
     // It wakes at 42 with a vruntime of 18; the other has 24, 6 more; at 41 it had been 5.
     assert_eq!(order(&figures, 0), [(0, Some(0)), (20, Some(1)), (38, Some(0)), (42, Some(1))]);
-    let patient = Schedule { fair: Fair { wakeup_ns: 6, ..FAIR }, ..by(Discipline::Fair) };
+    let patient = Scheduler { fair: Fair { wakeup_ns: 6, ..FAIR }, ..by(Discipline::Fair) };
     let tasks =
         vec![task(0, cycle(1, None, FOREVER)), task(0, cycle(18, sleeps, FOREVER)), clock(61)];
     let (_, figures) = ran(tasks, &patient);
@@ -198,7 +198,7 @@ fn working_sets_are_fitted() {
     let tasks = vec![one(0, 1500), one(0, 500), one(1, 1500), one(1, 500), clock(400)];
     let mut processor = Processor::new(&machine).unwrap();
     let fitting = by(Discipline::Fitting { reach_ns: 1000 });
-    let (_, figures) = schedule(&mut processor, tasks, &fitting);
+    let (_, figures) = run_tasks(&mut processor, tasks, &fitting);
     assert_eq!(order(&figures, 1)[0], (0, Some(3)));
     let mut now = [0; 2];
     for turn in figures.dispatches.iter().filter(|turn| turn.cpu < 2) {
@@ -228,7 +228,7 @@ fn channels_wake() {
 #[test]
 fn switches_cost() {
     let tasks = vec![task(0, cycle(1, None, FOREVER)), task(0, cycle(1, None, FOREVER)), clock(70)];
-    let (ran, figures) = ran(tasks, &Schedule { switch: 3.0, ..by(Discipline::Fair) });
+    let (ran, figures) = ran(tasks, &Scheduler { switch: 3.0, ..by(Discipline::Fair) });
     let expected = [(0, Some(0)), (20, Some(1)), (40, Some(0)), (60, Some(1))];
     assert_eq!(order(&figures, 0), expected);
     assert_eq!((figures.switches, ran.threads[0].counts.uops), (3, 2 * 17));

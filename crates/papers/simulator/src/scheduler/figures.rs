@@ -41,7 +41,7 @@ pub struct Figures {
     /// Switches from one thread to another.
     pub switches: u64,
     /// Switches within a group.
-    pub sibling_switches: u64,
+    pub group_switches: u64,
     /// CPU time of threads with others in their group.
     pub grouped: Ticks,
     /// Of that, time while a thread of the group ran on another CPU.
@@ -79,8 +79,8 @@ impl Figures {
             let before = last[turn.cpu].replace(task);
             if let Some(before) = before.filter(|before| *before != task) {
                 self.switches += 1;
-                let is_sibling = groups[task].is_some() && groups[task] == groups[before];
-                self.sibling_switches += u64::from(is_sibling);
+                let is_member = groups[task].is_some() && groups[task] == groups[before];
+                self.group_switches += u64::from(is_member);
             }
             runs[turn.cpu] = groups[task];
         }

@@ -4,7 +4,7 @@ use workahead_policy::{Core, Group, Pick, Publish, Role, Thread, Tunables};
 
 use super::dispatcher::{Cpu, Entity};
 use super::fair::Slices;
-use super::{Discipline, RoleAssignment, Schedule};
+use super::{Discipline, RoleAssignment, Scheduler};
 use crate::preset::Preset;
 use crate::ticks::Ticks;
 
@@ -81,7 +81,7 @@ impl QueueView<'_> {
 }
 
 impl Chooser {
-    pub(super) fn new(by: &Schedule, preset: &Preset, ticks: impl Fn(u64) -> Ticks) -> Self {
+    pub(super) fn new(by: &Scheduler, preset: &Preset, ticks: impl Fn(u64) -> Ticks) -> Self {
         let cpus = preset.cpus() as usize;
         match &by.discipline {
             Discipline::Fair => Self::Fair,

@@ -8,7 +8,7 @@ use super::choice::{Chooser, QueueView};
 use super::fair::{Slices, from_ns, virtual_ticks};
 use super::figures::{Dispatch, Figures, Wait};
 use super::queue::{Key, Queue};
-use super::{Schedule, Task};
+use super::{Scheduler, Task};
 use crate::core::Processor;
 use crate::counts::Counts;
 use crate::op::{Call, Op};
@@ -82,7 +82,7 @@ pub(super) struct Dispatcher<'p, 's> {
 }
 
 impl<'p, 's> Dispatcher<'p, 's> {
-    pub(super) fn new(processor: &'p mut Processor, tasks: Vec<Task<'s>>, by: &Schedule) -> Self {
+    pub(super) fn new(processor: &'p mut Processor, tasks: Vec<Task<'s>>, by: &Scheduler) -> Self {
         let preset = processor.preset();
         let (ghz, cpus) = (preset.ghz, preset.cpus() as usize);
         let slices = Slices::of(&by.fair, ghz);
@@ -154,10 +154,10 @@ impl<'p, 's> Dispatcher<'p, 's> {
         let mut sizes: BTreeMap<Group, usize> = BTreeMap::new();
         let groups = self.entities.iter().filter_map(|entity| entity.group);
         groups.for_each(|group| *sizes.entry(group).or_default() += 1);
-        let with_siblings = |entity: &Entity<'_>| {
+        let with_others = |entity: &Entity<'_>| {
             entity.group.filter(|group| sizes.get(group).is_some_and(|size| *size > 1))
         };
-        let groups: Vec<_> = self.entities.iter().map(with_siblings).collect();
+        let groups: Vec<_> = self.entities.iter().map(with_others).collect();
         self.figures.of_dispatches(self.cpus.len(), end, &groups);
         self.figures.tasks = self.entities.iter().map(|entity| entity.wait).collect();
     }

@@ -3,7 +3,7 @@
 use super::super::scale::{Scale, Spacing, Ticks};
 use super::super::svg::{Element, diamond, label};
 use super::super::type_width::{fitted, width_px};
-use super::{Curves, Layout, PaperPoint, Point, Sign, XAxis};
+use super::{Curves, PaperPoint, Point, Screen, Sign, XAxis};
 use crate::number;
 
 /// Two names closer than this would touch.
@@ -12,25 +12,25 @@ const NAME_APART: f64 = 18.0;
 const KEY_LINE: f64 = 18.0;
 
 /// Where everything goes.
-pub(super) struct Plan {
-    pub(super) layout: Layout,
+pub(super) struct Layout {
+    pub(super) screen: Screen,
     pub(super) x: Scale,
     pub(super) y: Scale,
     pub(super) y_ticks: Ticks,
     pub(super) height: f64,
 }
 
-impl Plan {
-    pub(super) fn of(chart: &Curves, layout: Layout) -> Self {
+impl Layout {
+    pub(super) fn of(chart: &Curves, screen: Screen) -> Self {
         let y_ticks = chart.y_ticks();
-        let key_lines = match layout {
-            Layout::Wide => 0.0,
-            Layout::Narrow => key_places(chart, layout).last().map_or(0.0, |(_, at, _)| at.1),
+        let key_lines = match screen {
+            Screen::Wide => 0.0,
+            Screen::Narrow => key_places(chart, screen).last().map_or(0.0, |(_, at, _)| at.1),
         };
         let top = key_lines + 34.0;
-        let (left, right, plot_height) = match layout {
-            Layout::Wide => (52.0, 770.0, 300.0),
-            Layout::Narrow => (40.0, 330.0, 190.0),
+        let (left, right, plot_height) = match screen {
+            Screen::Wide => (52.0, 770.0, 300.0),
+            Screen::Narrow => (40.0, 330.0, 190.0),
         };
         let (low, high) = chart.x_range();
         let spacing =
@@ -43,7 +43,7 @@ impl Plan {
             from: top + plot_height,
             to: top,
         };
-        Self { layout, x, y, y_ticks, height: top + plot_height + 42.0 }
+        Self { screen, x, y, y_ticks, height: top + plot_height + 42.0 }
     }
 
     pub(super) fn at(&self, point: &Point) -> (f64, f64) {
@@ -54,7 +54,7 @@ impl Plan {
         let (x, y) = (self.x.place(paper.x), self.y.place(paper.y));
         let title = format!("the paper, {}: {} {unit}", paper.label, number::plain(paper.y));
         drawing.push(diamond((x, y), 5.5).titled(&title));
-        let (at, anchor) = match x + width_px(&paper.label, 11.5) + 10.0 < self.layout.width() {
+        let (at, anchor) = match x + width_px(&paper.label, 11.5) + 10.0 < self.screen.width() {
             true => (x + 9.0, "start"),
             false => (x - 9.0, "end"),
         };
@@ -90,8 +90,8 @@ pub(super) fn spread(wanted: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
 }
 
 /// Where each entry of the key goes, and its text.
-pub(super) fn key_places(chart: &Curves, layout: Layout) -> Vec<(Sign, (f64, f64), String)> {
-    let width = layout.width();
+pub(super) fn key_places(chart: &Curves, screen: Screen) -> Vec<(Sign, (f64, f64), String)> {
+    let width = screen.width();
     let (mut x, mut y) = (4.0, 14.0);
     let mut places = Vec::with_capacity(chart.series.len() + 1);
     let series = chart.series.iter().enumerate();
@@ -128,8 +128,8 @@ mod tests {
         fn a_key_stays_inside(names in prop::collection::vec("[a-z ]{1,80}", 0..9)) {
             let series = names.into_iter().map(|name| Series { name, points: Vec::new() });
             let chart = Curves { series: series.collect(), ..super::super::tests::sample() };
-            for (_, (x, _), text) in key_places(&chart, Layout::Narrow) {
-                prop_assert!(x + 24.0 + width_px(&text, 12.0) <= Layout::Narrow.width());
+            for (_, (x, _), text) in key_places(&chart, Screen::Narrow) {
+                prop_assert!(x + 24.0 + width_px(&text, 12.0) <= Screen::Narrow.width());
             }
         }
     }

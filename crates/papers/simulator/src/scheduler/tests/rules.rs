@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn no_thread_starves(shapes in shapes(), most in 50_u64..400) {
         for discipline in choosings() {
-            let promised = Schedule { delay_max_ns: Some(most), ..by(discipline.clone()) };
+            let promised = Scheduler { delay_max_ns: Some(most), ..by(discipline.clone()) };
             let (_, figures) = ran(tasks(&shapes), &promised);
             let waited = figures.tasks.iter().map(|task| task.waited_max).max().unwrap();
             prop_assert!(waited / CYCLE <= most + AT_ONCE, "{discipline:?} {}", waited / CYCLE);

@@ -88,7 +88,7 @@ pub enum Discipline {
 
 /// How threads share CPUs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Schedule {
+pub struct Scheduler {
     /// Slices and wake-up preemption.
     pub fair: Fair,
     /// How the next thread is chosen.
@@ -106,10 +106,10 @@ pub struct Schedule {
 /// # Panics
 /// If a task is on a CPU that the machine doesn't have, has no weight, or there are fewer roles
 /// than CPUs.
-pub fn schedule(
+pub(crate) fn run_tasks(
     processor: &mut Processor,
     tasks: Vec<Task<'_>>,
-    by: &Schedule,
+    by: &Scheduler,
 ) -> (RunResult, Figures) {
     dispatcher::Dispatcher::new(processor, tasks, by).finish()
 }

@@ -3,7 +3,7 @@
 use super::super::scale::{Scale, Spacing, Ticks};
 use super::super::svg::{Element, diamond, label, line};
 use super::super::type_width::{fitted, width_px};
-use super::{Bar, Bars, Layout, Paper, Reading};
+use super::{Bar, Bars, Paper, Reading, Screen};
 use crate::number;
 
 /// How much wider bold type runs.
@@ -16,8 +16,8 @@ const HEADING_HEIGHT: f64 = 24.0;
 const FOOT_HEIGHT: f64 = 40.0;
 
 /// Where everything goes.
-pub(super) struct Plan {
-    pub(super) layout: Layout,
+pub(super) struct Layout {
+    pub(super) screen: Screen,
     pub(super) ticks: Ticks,
     pub(super) scale: Scale,
     /// Whether the ratios are of speed while the bars are of something else.
@@ -29,28 +29,28 @@ pub(super) struct Plan {
     pub(super) height: f64,
 }
 
-impl Plan {
-    pub(super) fn of(chart: &Bars, layout: Layout) -> Self {
-        let ticks = chart.ticks(layout);
-        let (from, to) = match layout {
-            Layout::Wide => (232.0, 760.0),
-            Layout::Narrow => (4.0, 326.0),
+impl Layout {
+    pub(super) fn of(chart: &Bars, screen: Screen) -> Self {
+        let ticks = chart.ticks(screen);
+        let (from, to) = match screen {
+            Screen::Wide => (232.0, 760.0),
+            Screen::Narrow => (4.0, 326.0),
         };
         let scale =
             Scale { spacing: Spacing::Even, low: ticks.low(), high: ticks.high(), from, to };
         let lanes = 15.0 * chart.limits().len() as f64;
-        let head = match layout {
-            Layout::Wide => lanes.max(14.0) + 14.0,
-            Layout::Narrow => lanes + 10.0,
+        let head = match screen {
+            Screen::Wide => lanes.max(14.0) + 14.0,
+            Screen::Narrow => lanes + 10.0,
         };
         let mut y = head;
         let mut tops = Vec::with_capacity(chart.bars.len());
         for bar in &chart.bars {
             y += bar.heading.as_ref().map_or(0.0, |_| HEADING_HEIGHT);
             tops.push(y);
-            y += row_height(layout) + PAPER_HEIGHT * bar.papers().count() as f64;
+            y += row_height(screen) + PAPER_HEIGHT * bar.papers().count() as f64;
         }
-        Self { layout, ticks, scale, aside: chart.aside, head, tops, height: y + FOOT_HEIGHT }
+        Self { screen, ticks, scale, aside: chart.aside, head, tops, height: y + FOOT_HEIGHT }
     }
 
     pub(super) fn bottom(&self) -> f64 {
@@ -59,30 +59,30 @@ impl Plan {
 
     /// The top and the height of the bar in a row.
     fn bar_at(&self, top: f64) -> (f64, f64) {
-        match self.layout {
-            Layout::Wide => (top + 3.0, 18.0),
-            Layout::Narrow => (top + 17.0, 13.0),
+        match self.screen {
+            Screen::Wide => (top + 3.0, 18.0),
+            Screen::Narrow => (top + 17.0, 13.0),
         }
     }
 
     pub(super) fn paper_y(&self, top: f64, index: usize) -> f64 {
-        top + row_height(self.layout) + PAPER_HEIGHT * index as f64 + 5.0
+        top + row_height(self.screen) + PAPER_HEIGHT * index as f64 + 5.0
     }
 
     /// How far labels over the rows may reach to the right: not into the heads of the figures.
     pub(super) fn label_end(&self) -> f64 {
-        match self.layout {
-            Layout::Wide => self.scale.to + 8.0,
-            Layout::Narrow => self.layout.width() - 2.0,
+        match self.screen {
+            Screen::Wide => self.scale.to + 8.0,
+            Screen::Narrow => self.screen.width() - 2.0,
         }
     }
 
     /// From where to where a limit's line runs in a row: all of it, but never through words.
     pub(super) fn limit_span(&self, bar: &Bar, top: f64) -> (f64, f64) {
         let papers = PAPER_HEIGHT * bar.papers().count() as f64;
-        match self.layout {
-            Layout::Wide => (top - 2.0, top + row_height(self.layout) + papers - 2.0),
-            Layout::Narrow => (top + 14.0, top + row_height(self.layout) + papers - 3.0),
+        match self.screen {
+            Screen::Wide => (top - 2.0, top + row_height(self.screen) + papers - 2.0),
+            Screen::Narrow => (top + 14.0, top + row_height(self.screen) + papers - 3.0),
         }
     }
 
@@ -93,8 +93,8 @@ impl Plan {
         }
         let figure = bar.value().map_or_else(|| number::NONE.to_owned(), number::plain);
         let title = format!("{}: {figure} {unit}", bar.name);
-        match self.layout {
-            Layout::Wide => {
+        match self.screen {
+            Screen::Wide => {
                 let y = top + 16.5;
                 let name = fitted(&bar.name, 13.0, 218.0);
                 drawing.push(label("name", (222.0, y), "end", &name).titled(&title));
@@ -103,7 +103,7 @@ impl Plan {
                 let interval = fitted(&bar.ratio_interval, 12.0, 92.0);
                 drawing.push(label("interval", (908.0, y), "start", &interval));
             }
-            Layout::Narrow => {
+            Screen::Narrow => {
                 let y = top + 12.0;
                 let words = match bar.ratio.is_empty() {
                     true => figure,
@@ -161,7 +161,7 @@ impl Plan {
         let value = number::plain(paper.value);
         let title = format!("the paper, {}; on this machine {value} {unit}", paper.label);
         drawing.push(diamond((x, y), 5.0).titled(&title));
-        let right = self.scale.to.max(self.layout.width() - 14.0) - x - 10.0;
+        let right = self.scale.to.max(self.screen.width() - 14.0) - x - 10.0;
         let left = x - self.scale.from - 10.0;
         let wanted = width_px(&paper.label, 11.5);
         let (at, anchor, room) = match wanted <= right || right >= left {
@@ -173,9 +173,9 @@ impl Plan {
     }
 }
 
-fn row_height(layout: Layout) -> f64 {
-    match layout {
-        Layout::Wide => 26.0,
-        Layout::Narrow => 36.0,
+fn row_height(screen: Screen) -> f64 {
+    match screen {
+        Screen::Wide => 26.0,
+        Screen::Narrow => 36.0,
     }
 }
