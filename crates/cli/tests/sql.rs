@@ -258,7 +258,7 @@ fn a_statement_that_makes_a_table_has_a_time_limit() {
 fn a_pipe_is_not_a_table() {
     let place = Place::new();
     assert!(Command::new("mkfifo").arg(place.path("t.csv")).status().unwrap().success());
-    let said = place.fails(&["sql", "--table", "t=t.csv", "select * from t"], 2);
+    let said = place.fails(&["sql", "--table", "t=t.csv", "select * from t"], 1);
     assert!(said.contains("not a regular file"), "{said}");
 }
 
@@ -345,7 +345,11 @@ fn a_copy_beyond_what_a_file_may_have_says_so() {
             let output = limited.current_dir(place.path("")).output().unwrap();
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains(&format!("{kept}: File too large")), "{said}");
+            let why = match format {
+                "parquet" => &*format!("{kept}: File too large"),
+                _ => "can't write all of a file: its disk is full",
+            };
+            assert!(said.contains(why), "{said}");
             assert_eq!(fs::read_to_string(place.path(&kept)).unwrap(), "precious", "{format}");
         }
     }

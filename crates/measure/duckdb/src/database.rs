@@ -147,8 +147,8 @@ impl Statement {
         match PLAIN.contains(&kind) {
             true => Ok(()),
             false => Err(Error::ours(
-                "only queries and changes of data are enabled, no statements on files, \
-                 settings, extensions, other statements",
+                "only queries and changes of data run here: statements on files, settings, \
+                 extensions and all others are disabled",
             )),
         }
     }

@@ -95,6 +95,9 @@ impl SessionError {
     }
 }
 
+/// What DataFusion says of a file that it could not finish.
+const UNFINISHED: &str = "Error encountered while finalizing writes";
+
 /// DataFusion's message without a backtrace and without wrappers that add nothing.
 fn message(error: &DataFusionError) -> String {
     match error {
@@ -102,6 +105,10 @@ fn message(error: &DataFusionError) -> String {
         DataFusionError::Diagnostic(_, inner) => message(inner),
         DataFusionError::Context(_, inner) => message(inner),
         DataFusionError::External(inner) => inner.to_string(),
+        // Writers of rows as text lose the reason, and call it a bug.
+        DataFusionError::Internal(text) if text.starts_with(UNFINISHED) => {
+            "can't write all of a file: its disk is full, or a quota or limit is reached".into()
+        }
         other => other.strip_backtrace(),
     }
 }

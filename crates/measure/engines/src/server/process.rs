@@ -6,9 +6,10 @@
 //! ```
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -74,9 +75,10 @@ impl Process {
         product: &Product,
         launch: &Launch<'_>,
     ) -> Result<Process, Error> {
-        let (log, child) = spawn(home, launch)?;
+        let (log, mut child) = spawn(home, launch)?;
         let (name, fast) = (product.name, product.fast);
         let guard = Guard::over(Pid::from_child(&child), fast);
+        let_begin(&mut child);
         Ok(Process { child, log, name, fast, ended: None, guard })
     }
 
@@ -186,6 +188,7 @@ pub(crate) fn run_to_end(
     stop: &Stop,
 ) -> Result<(), Error> {
     let (log, mut child) = spawn(home, launch)?;
+    let_begin(&mut child);
     loop {
         let looked = child.try_wait();
         match looked.map_err(|source| Error::system("wait for", &launch.program, source))? {
@@ -202,15 +205,14 @@ pub(crate) fn run_to_end(
     }
 }
 
-/// Writes its own number to what it is given as its input, and becomes the program.
-const NUMBERED: &str = "echo $$ >&0; exec \"$@\" </dev/null";
+/// Waits for a line, writes its own number to its output, and becomes the program.
+const NUMBERED: &str = "read -r _ || exit; echo $$; exec \"$@\" </dev/null >&2";
 
 /// Starts a program as the server's user, with an environment that has nothing of ours, in a
-/// process group of its own. Its number is remembered before it begins: this process may be killed
-/// before it knows the number.
+/// process group of its own. It waits to [begin](let_begin): this process may be killed before it
+/// has set a guard. Its number is remembered first, for the next run.
 fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     let (log, output) = Log::open(&home.log())?;
-    let errors = output.try_clone().map_err(|source| Error::system("open", &home.log(), source))?;
     std::fs::metadata(&launch.program)
         .map_err(|source| Error::system("start", &launch.program, source))?;
     let mut command = Command::new("/bin/sh");
@@ -223,9 +225,9 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
         .env("LC_ALL", "C")
         .current_dir("/")
         .process_group(0)
-        .stdin(home.process_file()?)
-        .stdout(output)
-        .stderr(errors);
+        .stdin(Stdio::piped())
+        .stdout(home.process_file()?)
+        .stderr(output);
     if let Some(user) = home.user() {
         // With a user the standard library also drops root's other groups.
         command.uid(user.uid).gid(user.gid);
@@ -236,6 +238,14 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     };
     let child = started.map_err(|source| Error::system("start", &launch.program, source))?;
     Ok((log, child))
+}
+
+/// Lets a program begin; without this it ends with this process.
+fn let_begin(child: &mut Child) {
+    if let Some(mut line) = child.stdin.take() {
+        // One that has ended already is found so.
+        let _ = line.write_all(b"\n");
+    }
 }
 
 /// A process inherits CPUs and policy of the thread that starts it: one of its own starts it, and
@@ -306,20 +316,25 @@ mod tests {
 
     use super::*;
 
-    /// So that a run that is killed as soon as it has started its server leaves none that the next
-    /// one does not know.
-    #[test]
-    fn a_server_writes_its_own_number_down() {
-        let place = tempfile::tempdir_in("/var/tmp").unwrap();
-        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let home = Home::open(&place.path().join("home"), &crate::postgres::PRODUCT).unwrap();
+    fn asleep(place: &Path) -> (Home, Child) {
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Home::open(&place.join("home"), &crate::postgres::PRODUCT).unwrap();
         let launch = Launch {
             program: "/bin/sleep".into(),
             arguments: vec!["60".into()],
             cpus: None,
             policy: Policy::Other,
         };
-        let (_, mut child) = spawn(&home, &launch).unwrap();
+        let (_, child) = spawn(&home, &launch).unwrap();
+        (home, child)
+    }
+
+    /// So that the next run knows a server that outlives its guard.
+    #[test]
+    fn a_server_writes_its_own_number_down() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        let (home, mut child) = asleep(place.path());
+        let_begin(&mut child);
         let number = home.directory().join("pid");
         let started = Instant::now();
         let written = || std::fs::read_to_string(&number).unwrap();
@@ -330,5 +345,17 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(written, format!("{id}\n"));
+    }
+
+    /// A run that is killed before it has set a guard leaves no server.
+    #[test]
+    fn a_server_does_not_begin_without_a_guard() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        let (home, mut child) = asleep(place.path());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none(), "it waits");
+        drop(child.stdin.take());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(std::fs::read_to_string(home.directory().join("pid")).unwrap(), "");
     }
 }

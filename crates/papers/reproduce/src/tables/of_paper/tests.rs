@@ -103,7 +103,7 @@ fn a_model_fills_what_it_varies() {
     let why = |metric: &str, text: &str| figure(metric, text).unwrap_err();
     assert!(why("cpi", "processors = 1").contains("1 processors"));
     assert!(why("cpi", "processors = 2\nprivilege = 'kernel'").contains("operating system"));
-    assert!(why("itlb_mpki", "processors = 2").contains("does not tell"));
+    assert!(why("itlb_mpki", "processors = 2").contains("does not have it"));
     let ledger = results.spec.ledger.clone();
     let study = "keeton/demo".to_owned();
     let ran = [StudyRun { study, outcome: Ok(results), ledger, modelled: true }];
