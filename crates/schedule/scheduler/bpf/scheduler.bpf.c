@@ -115,8 +115,10 @@ void OPERATION(workahead_dispatch, s32 me, struct task_struct *prev)
 		prev = NULL;
 	if (prev) {
 		task = task_of(prev);
-		if (task)
+		if (task) {
 			charge(prev, task, cpu, now);
+			weigh(me, cpu, prev, task);
+		}
 		if (cpu->limited && parked_until(prev, now))
 			prev = NULL; /* enqueued as the last one, and parked there */
 	}
@@ -141,8 +143,7 @@ void OPERATION(workahead_running, struct task_struct *p)
 		advance(cpu, task->vruntime);
 	cpu->started = now;
 	cpu->vruntime = task->vruntime;
-	cpu->weight = task->weight = effective_weight(cpu, p);
-	burden(task, me, cpu->weight);
+	weigh(me, cpu, p, task);
 	cpu->passing = cpu->passes;
 	cpu->passes = 0;
 	task->queued_at = 0;

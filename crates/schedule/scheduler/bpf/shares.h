@@ -205,6 +205,14 @@ static __always_inline void burden(struct task *task, s32 on, u64 weight)
 		__sync_fetch_and_add(&cpu->load, burden_weight(new));
 }
 
+/* Weighs the running thread, which changes with what is busy in its groups: also one that goes on
+ * slice after slice. */
+static __always_inline void weigh(s32 me, struct cpu *cpu, struct task_struct *p, struct task *task)
+{
+	cpu->weight = task->weight = effective_weight(cpu, p);
+	burden(task, me, cpu->weight);
+}
+
 /* Moves the period of a group on to now; a debt stays, as far as it can be paid. */
 static __always_inline void move_on(struct share *share, u64 period, u64 quota, u64 now)
 {
