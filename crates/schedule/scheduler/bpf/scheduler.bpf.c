@@ -87,7 +87,7 @@ void OPERATION(workahead_enqueue, struct task_struct *p, u64 enq_flags)
 	if (itas_before(task->vruntime, cpu->least - set->slice_ns / 2))
 		task->vruntime = cpu->least - set->slice_ns / 2;
 	task->queued_at = now;
-	burden(task, me, task->weight ?: own_weight(p));
+	burden_waiting(task, me, p);
 	insert_at(p, me, set->slice_ns, task->vruntime, enq_flags);
 	if ((enq_flags & SCX_ENQ_WAKEUP) && preempts(task, cpu, set, now)) {
 		stats = stats_of(bpf_get_smp_processor_id());
@@ -302,7 +302,7 @@ static int unpark(void *map, u32 *key, struct parking *parking)
 		task->queued_at = now;
 		if (itas_before(now, cpu->oldest))
 			cpu->oldest = now;
-		burden(task, there, task->weight ?: own_weight(p));
+		burden_waiting(task, there, p);
 		if (move_at(&it, p, there, task->vruntime))
 			scx_bpf_kick_cpu(there, SCX_KICK_IDLE);
 	}

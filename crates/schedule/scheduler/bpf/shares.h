@@ -213,6 +213,12 @@ static __always_inline void weigh(s32 me, struct cpu *cpu, struct task_struct *p
 	burden(task, me, cpu->weight);
 }
 
+/* Makes a waiting thread part of the load of a CPU, by what it weighed when it ran last. */
+static __always_inline void burden_waiting(struct task *task, s32 on, struct task_struct *p)
+{
+	burden(task, on, task->weight ?: own_weight(p));
+}
+
 /* Moves the period of a group on to now; a debt stays, as far as it can be paid. */
 static __always_inline void move_on(struct share *share, u64 period, u64 quota, u64 now)
 {

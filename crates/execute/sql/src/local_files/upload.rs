@@ -11,8 +11,6 @@ use workahead_machine::atomic_file::AtomicFile;
 
 use super::failed;
 
-const WRITTEN: PutResult = PutResult { e_tag: None, version: None };
-
 /// A file that is written in parts; gone when dropped before it is complete.
 #[derive(Debug)]
 pub(super) struct Upload {
@@ -79,7 +77,7 @@ impl MultipartUpload for Upload {
     async fn complete(&mut self) -> Result<PutResult> {
         let file = self.take()?;
         blocking(&self.path, || file.publish()).await?;
-        Ok(WRITTEN)
+        Ok(PutResult { e_tag: None, version: None })
     }
 
     async fn abort(&mut self) -> Result<()> {

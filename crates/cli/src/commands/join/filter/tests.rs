@@ -186,11 +186,10 @@ fn what_nests_deeper_is_refused() {
 
 #[test]
 fn a_wrong_text_takes_no_time_without_end() {
-    let text = format!("{}left.id = 1 1{}", "f((".repeat(40), "))".repeat(40));
-    let start = std::time::Instant::now();
+    // It is tried as SQL's POSITION and as a call, at each level.
+    let text = format!("{}left.id = 1 1{}", "POSITION(".repeat(40), ")".repeat(40));
     let error = results(&text).unwrap_err();
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-    println!("{error} after {:?}", start.elapsed());
+    assert!(error.contains("can't be read within 10 s"), "{error}");
 }
 
 #[test]
