@@ -34,8 +34,27 @@ use crate::workspace::Workspace;
 const OURS: &str = "workahead";
 const PEERS: [&str; 5] = ["duckdb", "polars", "datafusion", "acero", "chdb"];
 
+const HELP: &str = "\
+usage: cargo xtask bench peers [WORDS]
+
+  --rounds N        rounds, all engines in turn in each (6)
+  --threads LIST    threads of each engine (1,2)
+  --only TEXT       of the cases those with this in their name
+  --engines LIST    of duckdb, polars, datafusion, acero and chdb these, beside ours (all)
+  --dense           keys that are the numbers from 0 on
+  --small           a fiftieth of the rows: checks answers, and measures little
+  --phases          the phases of our joins too
+  --json FILE       where the figures so far are kept (target/peers/latest.json)
+
+The engines are wheels from PyPI. Whole runs are kept in bench/record/.
+";
+
 /// Runs the selected cases, and records them.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
+    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
+        print!("{HELP}");
+        return Ok(true);
+    }
     let options = Options::read(words)?;
     let cases = options.cases();
     let venv = Venv::prepare(workspace)?;
