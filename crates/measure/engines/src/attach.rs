@@ -33,6 +33,7 @@ use crate::server::{Error, own_name};
 use crate::stream::{ANSWER_LIMIT, dial_socket};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
+use query::Functions;
 pub(crate) use query::comment_end;
 use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
@@ -117,13 +118,19 @@ impl Target {
     /// # Errors
     /// When nothing answers, or the server rejects the user.
     pub fn connect(&self) -> Result<Box<dyn Connection>, SessionError> {
+        let mut functions = Functions::All;
         let opened = match self.software {
             Software::Postgres => self.open_postgres(),
-            Software::MariaDb => mariadb::Connection::open(&self.address).map(boxed),
+            Software::MariaDb => mariadb::Connection::open(&self.address).map(|connection| {
+                if connection.is_mysql() {
+                    functions = Functions::OfMySql;
+                }
+                boxed(connection)
+            }),
         };
         let connection = opened.map_err(|error| advise(error, &self.address))?;
         Ok(match self.access {
-            Access::ReadOnly => Box::new(ReadOnly::new(connection, Origin::Outside)),
+            Access::ReadOnly => Box::new(ReadOnly::new(connection, Origin::Outside(functions))),
             Access::Write => connection,
         })
     }
@@ -211,7 +218,7 @@ fn boxed(connection: impl Connection + 'static) -> Box<dyn Connection> {
 
 /// A plain query of built-in functions that only compute, written anew; see [`query`].
 pub(crate) fn check_query(text: &str, dialect: Dialect) -> Result<String, String> {
-    query::check(text, dialect)
+    query::check(text, dialect, Functions::All)
 }
 
 /// Adds the remedy to a refusal.

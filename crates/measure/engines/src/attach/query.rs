@@ -40,11 +40,20 @@ const WORK_MAX: u64 = 1 << 20;
 /// Room for an expression of as many operators as fit into [`TEXT_BYTES_MAX`].
 const STACK_BYTES: usize = 512 << 20;
 
+/// Which functions a query may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Functions {
+    /// All on the list of its dialect.
+    All,
+    /// MariaDB's without those that MySQL lacks: there they would be a user's.
+    OfMySql,
+}
+
 /// Checks a text. Returns what the server may be sent: the same query, without comments.
 ///
 /// # Errors
 /// In words, what of it may do more than read.
-pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
+pub(super) fn check(text: &str, dialect: Dialect, functions: Functions) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
@@ -59,7 +68,7 @@ pub(super) fn check(text: &str, dialect: Dialect) -> Result<String, String> {
     // A long chain of operators is a deep tree.
     std::thread::scope(|scope| {
         let deep = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let checked = deep.spawn_scoped(scope, || parsed(text, dialect));
+        let checked = deep.spawn_scoped(scope, || parsed(text, dialect, functions));
         let checked = checked.map_err(|error| format!("no thread to check the query: {error}"))?;
         checked.join().unwrap_or_else(|_| Err("the query can't be parsed".to_owned()))
     })
@@ -123,7 +132,7 @@ fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     dashes.then_some("`--` without a space")
 }
 
-fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
+fn parsed(text: &str, dialect: Dialect, allowed: Functions) -> Result<String, String> {
     let grammar: &dyn Grammar = match dialect {
         Dialect::MariaDb => &MySqlDialect {},
         _ => &PostgreSqlDialect {},
@@ -135,7 +144,7 @@ fn parsed(text: &str, dialect: Dialect) -> Result<String, String> {
     };
     let mut functions = TableFunctions::default();
     let _ = statement.visit(&mut functions);
-    let mut check = Check { dialect, statements: 0, functions: functions.0 };
+    let mut check = Check { dialect, allowed, statements: 0, functions: functions.0 };
     if let ControlFlow::Break(says) = statement.visit(&mut check) {
         return Err(*says);
     }
@@ -262,6 +271,7 @@ const OPERATORS_OF_ONE: [&str; 8] = ["@", "@-@", "|/", "||/", "!!", "?-", "=>", 
 
 struct Check {
     dialect: Dialect,
+    allowed: Functions,
     statements: usize,
     functions: Vec<TableFunction>,
 }
@@ -292,7 +302,7 @@ impl Check {
     /// In quotes `coalesce` is a user's function, as is every stored one of MariaDB.
     fn is_allowed(&self, function: &Ident) -> bool {
         function.quote_style.is_none()
-            && functions::allowed(self.dialect).any(|name| self.is(function, name))
+            && functions::allowed(self.dialect, self.allowed).any(|name| self.is(function, name))
     }
 
     /// `a.b` is `b(a)` to PostgreSQL if `a` is a value and `b` no column of it (PostgreSQL manual,
@@ -397,6 +407,10 @@ impl Visitor for Check {
     fn pre_visit_expr(&mut self, expression: &Expr) -> Refusal {
         match expression {
             Expr::Function(function) => self.function(&function.name),
+            // What the parser takes for a type is a value there, and may be a call.
+            Expr::Convert { .. } if self.dialect == Dialect::Postgres => {
+                refused("`convert` is not among the built-in functions that only compute")
+            }
             Expr::BinaryOp {
                 op: BinaryOperator::Custom(_) | BinaryOperator::PGCustomBinaryOperator(_),
                 ..

@@ -15,7 +15,7 @@ use workahead_workloads::session::{
     Counts, Dialect, OnRow, Session, SessionError, StatementId, Value,
 };
 
-use super::query;
+use super::query::{self, Functions};
 use crate::connector::{Cancel, Connection, RowSource};
 use crate::server::Explain;
 
@@ -31,8 +31,8 @@ pub(super) struct ReadOnly {
 /// Where its texts come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A user, a study: they are checked.
-    Outside,
+    /// A user, a study: they are checked, and may call these functions.
+    Outside(Functions),
     /// This crate.
     Ours,
 }
@@ -44,10 +44,8 @@ impl ReadOnly {
 
     /// What the server is sent for a text.
     fn check(&self, text: &str) -> Result<String, SessionError> {
-        if self.origin == Origin::Ours {
-            return Ok(text.to_owned());
-        }
-        query::check(text, self.connection.dialect()).map_err(|says| {
+        let Origin::Outside(functions) = self.origin else { return Ok(text.to_owned()) };
+        query::check(text, self.connection.dialect(), functions).map_err(|says| {
             SessionError::Failed(format!(
                 "only queries run on a server that is not ours, and {says}: --allow-writes lets \
                  the run write"

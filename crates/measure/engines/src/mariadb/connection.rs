@@ -75,6 +75,11 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Whether the server is MySQL, which has fewer functions of its own than MariaDB.
+    pub(crate) fn is_mysql(&self) -> bool {
+        self.terms.is_mysql
+    }
+
     /// Runs a text of any number of statements, and passes all their rows to `row`, every value as
     /// text. Returns the number of rows.
     ///

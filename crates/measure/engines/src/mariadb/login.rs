@@ -26,6 +26,8 @@ pub(super) struct Terms {
     pub(super) without_eof: bool,
     /// Whether the columns of a prepared statement's answer come only when they have changed.
     pub(super) cached_columns: bool,
+    /// Whether the server is MySQL, or a proxy that says so.
+    pub(super) is_mysql: bool,
     /// The server's state after the last text, `StatusFlags`.
     pub(super) status: u16,
 }
@@ -74,7 +76,8 @@ pub(super) fn login(
         }
     }
     // MariaDB does not set the MySQL bit; only then the further bits are its own.
-    let extended = match offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
+    let is_mysql = offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD);
+    let extended = match is_mysql {
         true => MariadbCapabilities::empty(),
         false => {
             greeting.mariadb_ext_capabilities() & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
@@ -84,6 +87,7 @@ pub(super) fn login(
         connection: greeting.connection_id(),
         without_eof: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
         cached_columns: !extended.is_empty(),
+        is_mysql,
         status: greeting.status_flags().bits(),
     };
     let plugin = match greeting.auth_plugin() {

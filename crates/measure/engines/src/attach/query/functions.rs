@@ -2,18 +2,40 @@
 //!
 //! None of them changes a setting, signals, locks, sleeps, reads or writes files, sends
 //! notifications, or runs a text. A name that is none of a server's own may be a user's function
-//! there, so each server has a list: what PostgreSQL 15 and MariaDB 10.11 have.
+//! there, so each server has a list: what PostgreSQL 15 and MariaDB 10.11 have, and what of the
+//! latter MySQL 8.0.3 has not.
 
 use workahead_workloads::session::Dialect;
 
+use super::Functions;
+
 /// Those of a server.
-pub(super) fn allowed(dialect: Dialect) -> impl Iterator<Item = &'static str> {
+pub(super) fn allowed(dialect: Dialect, of: Functions) -> impl Iterator<Item = &'static str> {
     let own = match dialect {
         Dialect::MariaDb => MARIADB,
         _ => POSTGRES,
     };
-    BOTH.iter().chain(own).copied()
+    let missing = if of == Functions::OfMySql { NOT_IN_MYSQL } else { &[] };
+    BOTH.iter().chain(own).copied().filter(|name| !missing.contains(name))
 }
+
+/// Functions of MariaDB that MySQL 8.0.3 lacks, or has not had from the start of 8.0.
+const NOT_IN_MYSQL: &[&str] = &[
+    "area",
+    "chr",
+    "decode",
+    "encode",
+    "isempty",
+    "json_exists",
+    "json_query",
+    "json_value",
+    "median",
+    "nvl",
+    "nvl2",
+    "percentile_cont",
+    "percentile_disc",
+    "to_char",
+];
 
 /// Those that PostgreSQL's grammar knows: some are not functions to it, others have words of their
 /// own between their values.
@@ -52,7 +74,7 @@ const BOTH: &[&str] = &[
     // Full text and geometry.
     "area",
     // Types.
-    "cast", "convert",
+    "cast",
     // What a client asks of the server.
     "current_role", "current_user", "session_user", "user", "version",
 ];
@@ -139,6 +161,8 @@ const MARIADB: &[&str] = &[
     "json_search", "json_type", "json_unquote", "json_valid", "json_value",
     // Networks and identifiers.
     "inet6_aton", "inet6_ntoa", "inet_aton", "inet_ntoa", "uuid",
+    // Types.
+    "convert",
     // What a client asks of the server.
     "database", "schema",
 ];

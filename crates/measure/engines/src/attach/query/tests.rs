@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn check(text: &str, dialect: Dialect) -> Result<String, String> {
+    super::check(text, dialect, Functions::All)
+}
+
 const BOTH: [Dialect; 2] = [Dialect::Postgres, Dialect::MariaDb];
 
 #[test]
@@ -123,6 +127,8 @@ fn the_ways_out_of_postgres_are_refused() {
         "select 1 from t, session_user",
         "select $€$ , ' $€$, pg_sleep(0.3) , $€$ ' , $€$",
         "select public.lower('a')",
+        "select convert('a', evil(1)) from t",
+        "select convert('a', set_config(x, y, false)) from (values ('a', 'b')) as t(x, y)",
         "select 1 operator(public.+) 2",
         "with x as (delete from t returning *) select * from x",
         "with x as (insert into t values (1) returning *) select * from x",
@@ -134,6 +140,18 @@ fn the_ways_out_of_postgres_are_refused() {
     ] {
         check(text, Dialect::Postgres).expect_err(text);
     }
+}
+
+/// A name that MySQL has no function of is a stored one's there.
+#[test]
+fn functions_that_only_mariadb_has_are_refused_on_mysql() {
+    for text in ["select nvl(a, 1) from t", "select median(a) over () from t", "select chr(65)"] {
+        super::check(text, Dialect::MariaDb, Functions::OfMySql).expect_err(text);
+    }
+    for text in ["select ifnull(a, 1) from t", "select nvl(a, 1) from t"] {
+        super::check(text, Dialect::MariaDb, Functions::All).expect(text);
+    }
+    super::check("select ifnull(a, 1)", Dialect::MariaDb, Functions::OfMySql).unwrap();
 }
 
 #[test]
