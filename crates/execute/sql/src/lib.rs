@@ -23,6 +23,8 @@ mod peak_pool;
 mod reuse;
 pub mod session;
 
+/// The version of DataFusion.
+pub use datafusion::DATAFUSION_VERSION;
 pub use install::{install, install_files};
 pub use peak_pool::PeakPool;
 

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
@@ -13,12 +12,8 @@ use workahead_workloads::session::Dialect;
 
 use super::database::{Database, ProcessScope, ServerConfiguration, load};
 use super::{files, settings};
-use crate::connector::Connector as _;
 use crate::datafusion::{self, THREADS};
 use crate::fill::FillTimes;
-
-/// Read once: it takes a session.
-static VERSION: OnceLock<String> = OnceLock::new();
 
 /// DataFusion.
 #[derive(Default)]
@@ -69,15 +64,7 @@ impl Database for DataFusion {
     }
 
     fn version(&self) -> Result<String, EngineError> {
-        if let Some(version) = VERSION.get() {
-            return Ok(version.clone());
-        }
-        let nowhere = open("no directory".as_ref(), &ServerConfiguration::default())?;
-        let mut connection = nowhere.open().map_err(|error| failed("connect", &error))?;
-        let says = connection.version().map_err(|error| failed("read the version", &error))?;
-        // `Apache DataFusion 55.2.0, x86_64 on linux`
-        let version = says.split(',').next().unwrap_or(&says).trim_start_matches("Apache ");
-        Ok(VERSION.get_or_init(|| version.to_owned()).clone())
+        Ok(format!("DataFusion {}", workahead_sql::DATAFUSION_VERSION))
     }
 
     fn dialect(&self) -> Dialect {
