@@ -142,7 +142,12 @@ fn check(statement: &Statement) -> Result<()> {
             CopyToSource::Query(query) => query.visit(&mut levels),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
-        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+        Statement::CreateExternalTable(table) => {
+            let columns = table.columns.visit(&mut levels);
+            let columns_and_order = columns.and_then(|()| table.order_exprs.visit(&mut levels));
+            columns_and_order.and_then(|()| table.constraints.visit(&mut levels))
+        }
+        Statement::Reset(_) => ControlFlow::Continue(()),
     };
     match visited {
         ControlFlow::Continue(()) => Ok(()),
@@ -320,9 +325,17 @@ mod tests {
             let nested = |open: &str, of: &str, close: &str| {
                 format!("{}{of}{}", open.repeat(5_000), close.repeat(5_000))
             };
+            let long = |first: &str, link: &str| format!("{first}{}", link.repeat(20_000));
+            let external = |columns: &str, order: &str| {
+                format!("create external table e ({columns}) stored as csv {order} location 'e'")
+            };
             for text in [
                 format!("explain {}", texts(1000)[0].1),
                 unions(1000),
+                external("a int", &format!("with order ({})", long("a", " + a"))),
+                external(&format!("a int default {}", long("1", " + 1")), ""),
+                external(&format!("a int check ({} > 1)", long("a", " + a")), ""),
+                external(&format!("a int, check ({} > 1)", long("a", " + a")), ""),
                 format!("select cast(null as {})", nested("array<", "int", ">")),
                 format!("select cast(null as {})", nested("struct<a ", "int", ">")),
                 format!("select cast(null as int{})", "[]".repeat(5_000)),
