@@ -254,6 +254,18 @@ fn a_statement_that_makes_a_table_has_a_time_limit() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
+/// Its columns are found by DataFusion, which takes the square of their number.
+#[test]
+fn a_table_of_many_columns_ends_in_time() {
+    let place = Place::new();
+    let names: Vec<String> = (0..200_000).map(|n| format!("c{n}")).collect();
+    fs::write(place.path("wide.csv"), names.join(",") + "\n").unwrap();
+    let start = Instant::now();
+    let said = place.fails(&sql("select 1", &["--table", "w=wide.csv", "--timeout", "0.5"]), 1);
+    assert!(said.contains("longer than 500ms"), "{said}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
 #[test]
 fn a_pipe_is_not_a_table() {
     let place = Place::new();
@@ -268,9 +280,20 @@ fn a_copy_replaces_no_link_and_no_device() {
     fs::write(place.path("victim.csv"), "precious").unwrap();
     std::os::unix::fs::symlink("victim.csv", place.path("link.csv")).unwrap();
     for format in ["csv", "parquet"] {
-        let copy = format!("copy (values (1)) to 'link.csv' stored as {format}");
-        let said = place.fails(&["sql", &copy], 2);
-        assert!(said.contains("not a regular file"), "{said}");
+        let place_of = place.path("link.csv").display().to_string();
+        let encoded = place_of.replace("link", "l%69nk");
+        for (target, status) in [
+            ("link.csv".to_owned(), 2),
+            (format!("file://{place_of}"), 2),
+            (format!("file:{place_of}"), 1),
+            (format!("FILE://{place_of}"), 1),
+            (format!("file://localhost{place_of}"), 1),
+            (format!("file://{encoded}"), 1),
+        ] {
+            let copy = format!("copy (values (1)) to '{target}' stored as {format}");
+            let said = place.fails(&["sql", &copy], status);
+            assert!(said.contains("not a regular file"), "{target}: {said}");
+        }
     }
     assert_eq!(fs::read_to_string(place.path("victim.csv")).unwrap(), "precious");
     assert!(place.path("link.csv").is_symlink());

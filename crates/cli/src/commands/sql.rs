@@ -146,12 +146,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     for table in &args.tables {
         let (name, path) = named("--table", table, "FILE")?;
-        register(&session, name, path.as_ref())?;
+        register(&session, name, path.as_ref(), stop)?;
     }
     if let Some(data) = &args.data {
         for table in Table::ALL {
             let path = data.join(format!("{table}.parquet"));
-            register(&session, table.name(), &path).with_context(|| {
+            register(&session, table.name(), &path, stop).with_context(|| {
                 format!("no TPC-H tables: run workahead data tpch --out {}", data.display())
             })?;
         }
@@ -165,8 +165,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes a file a table.
-fn register(session: &Session, name: &str, path: &Path) -> anyhow::Result<()> {
-    decoded(|| Ok(session.register(name, path)?))
+fn register(
+    session: &Session,
+    name: &str,
+    path: &Path,
+    stop: &'static AtomicBool,
+) -> anyhow::Result<()> {
+    decoded(|| session.register(name, path, stop).map_err(failed))
 }
 
 /// Runs what reads files, or what workers send: a decoder that panics is an error.

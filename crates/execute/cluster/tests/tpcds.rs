@@ -13,6 +13,7 @@ mod rewrites;
 
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -92,7 +93,7 @@ fn two_workers_answer_as_duckdb_does() {
         let directory = tempfile::tempdir().unwrap();
         let (_client, session) = session(directory.path(), folder.parent().unwrap());
         for table in TABLES {
-            session.register(table, &data.table(table)).unwrap();
+            session.register(table, &data.table(table), &AtomicBool::new(false)).unwrap();
         }
         let mut wrong = Vec::new();
         let (mut on_workers, mut filters) = (0, 0);

@@ -42,7 +42,7 @@ impl Query {
             spill_directory: options.spill_dir,
         };
         let session = Session::new(&options).map_err(exception)?;
-        tables.into_iter().try_for_each(|table| table.register(&session))?;
+        tables.into_iter().try_for_each(|table| table.register(&session, stop))?;
         let mut statements = session.statements(text, stop).map_err(exception)?;
         let last = statements.pop();
         let Some(last) = last else {

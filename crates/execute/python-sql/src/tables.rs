@@ -1,6 +1,7 @@
 //! Tables from Python.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use _workahead::errors::Error;
 use _workahead::input;
@@ -49,11 +50,11 @@ impl Table {
         Ok(Self { name, source })
     }
 
-    /// Registers it in the session.
-    pub(crate) fn register(self, session: &Session) -> Result<(), Error> {
+    /// Registers it in the session, unless `stop` is set before.
+    pub(crate) fn register(self, session: &Session, stop: &AtomicBool) -> Result<(), Error> {
         let name = &self.name;
         let registered = match self.source {
-            Source::Path(path) => session.register(name, &path),
+            Source::Path(path) => session.register(name, &path, stop),
             Source::Batches(schema, batches) => session.register_batches(name, schema, &batches),
             Source::Reader(reader) => session.register_reader(name, reader),
         };

@@ -6,7 +6,7 @@
 //! # use workahead_sql::session::{Options, Session};
 //! static STOP: AtomicBool = AtomicBool::new(false);
 //! let session = Session::new(&Options::default())?;
-//! session.register("orders", "orders.parquet".as_ref())?;
+//! session.register("orders", "orders.parquet".as_ref(), &STOP)?;
 //! for statement in session.statements("select count(*) from orders; show tables", &STOP)? {
 //!     let mut answer = session.run(&statement, &STOP)?;
 //!     while let Some(batch) = answer.next_batch()? {
@@ -52,7 +52,7 @@ use answer::Deadline;
 use batches::Partitioning;
 use workers::Workers;
 
-/// Nobody leaves while a statement is planned.
+/// Nobody leaves while a statement is planned or a table registered.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Some of the plans are deep.
@@ -176,12 +176,16 @@ impl Session {
     }
 
     /// Registers a file as a table: Parquet, CSV, JSON lines or Arrow IPC, by its extension, or a
-    /// directory of Parquet files.
+    /// directory of Parquet files. Finding its columns ends once `stop` is set or a statement's
+    /// time is over: a line may have hundreds of thousands.
     ///
     /// # Errors
     /// When the file does not exist, or its contents do not match its extension.
-    pub fn register(&self, name: &str, path: &Path) -> Result<(), SessionError> {
-        self.workers.block_on(tables::register(&self.context, name, path))
+    pub fn register(&self, name: &str, path: &Path, stop: &AtomicBool) -> Result<(), SessionError> {
+        let end = answer::end(stop, &NEVER, self.timeout.map(Deadline::after));
+        let (context, name, path) = (self.context.clone(), name.to_owned(), path.to_owned());
+        let registering = async move { tables::register(&context, &name, &path).await };
+        self.workers.run_until(registering, end)?
     }
 
     /// Registers batches in memory as a table. They may be read any number of times.

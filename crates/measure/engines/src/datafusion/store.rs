@@ -6,11 +6,13 @@ use std::fs::{self, File};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use workahead_machine::regular_file;
 use workahead_sql::session::{Joiner, Options, Session as Engine};
 use workahead_workloads::client::Table;
 use workahead_workloads::session::{Session as _, SessionError};
@@ -24,6 +26,9 @@ const BATCH_ROWS: u64 = 8192;
 /// Rows of a row group, which is what threads share a file by: of DataFusion's default size, a
 /// table of a hundred megabytes would be read by one.
 const GROUP_ROWS: usize = 128 * 1024;
+
+/// Of a table's `create` statement.
+const CREATE_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings of ours: whose joins, and how many threads.
 const JOINS: &str = "joins";
@@ -87,8 +92,8 @@ impl Store {
             if ending == "parquet" {
                 self.register(&connection.database.engine, &name)?;
             } else if ending == "sql" {
-                let text =
-                    fs::read_to_string(&path).map_err(|error| self.failed("read", &error))?;
+                let text = regular_file::read_text(&path, CREATE_BYTES_MAX)
+                    .map_err(|error| self.failed("read", &error))?;
                 connection.run(&text)?;
             }
         }
@@ -100,7 +105,7 @@ impl Store {
     }
 
     pub(super) fn register(&self, engine: &Engine, table: &str) -> Result<(), SessionError> {
-        engine.register(table, &self.file(table)).map_err(refused)
+        engine.register(table, &self.file(table), &AtomicBool::new(false)).map_err(refused)
     }
 
     /// Writes a table's rows, or only its definition if there are none. Returns the number of rows.
