@@ -8,7 +8,6 @@
 //! Workers are a command of their own too, for clusters of several machines.
 
 mod child_process;
-mod folder;
 mod local;
 mod worker;
 

@@ -17,6 +17,7 @@
 
 mod install;
 mod local_files;
+mod locked_folder;
 mod morsels;
 pub mod output;
 mod peak_pool;
@@ -26,6 +27,7 @@ pub mod session;
 /// The version of DataFusion.
 pub use datafusion::DATAFUSION_VERSION;
 pub use install::{install, install_files};
+pub use locked_folder::LockedFolder;
 pub use peak_pool::PeakPool;
 
 /// The page's example is compiled and run.

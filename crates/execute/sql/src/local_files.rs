@@ -40,6 +40,8 @@ use rustix::io::{ReadWriteFlags, pread, preadv2};
 use tokio::task::spawn_blocking;
 use upload::Upload;
 
+use crate::LockedFolder;
+
 /// Which thread reads what is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cached {
@@ -49,10 +51,11 @@ pub(crate) enum Cached {
     Elsewhere,
 }
 
-/// Takes the place of DataFusion's own store of local files, and of no other.
-pub(crate) fn install(environment: &RuntimeEnv, cached: Cached) {
+/// Takes the place of DataFusion's own store of local files, and of no other. Keeps a folder that is
+/// to be there as long as the environment is.
+pub(crate) fn install(environment: &RuntimeEnv, cached: Cached, folder: Option<LockedFolder>) {
     let url = ObjectStoreUrl::local_filesystem();
-    let ours = LocalFiles { files: LocalFileSystem::new(), cached };
+    let ours = LocalFiles { files: LocalFileSystem::new(), cached, _folder: folder };
     let there = environment.object_store(&url);
     if there.is_ok_and(|there| there.to_string() == ours.to_string()) {
         environment.register_object_store(url.as_ref(), Arc::new(ours));
@@ -64,6 +67,7 @@ pub(crate) fn install(environment: &RuntimeEnv, cached: Cached) {
 struct LocalFiles {
     files: LocalFileSystem,
     cached: Cached,
+    _folder: Option<LockedFolder>,
 }
 
 impl LocalFiles {
@@ -223,7 +227,8 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        let files = LocalFiles { files: LocalFileSystem::new(), cached: Cached::Here };
+        let files =
+            LocalFiles { files: LocalFileSystem::new(), cached: Cached::Here, _folder: None };
         let ranges = [0..1, 5..70_000, 99_999..100_000];
         let found = files.cached(&location, &ranges).unwrap();
         assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
@@ -250,7 +255,7 @@ mod tests {
         let location = Path::from_absolute_path(file.path()).unwrap();
         for cached in [Cached::Here, Cached::Elsewhere] {
             file.as_file().set_len(13).unwrap();
-            let files = LocalFiles { files: LocalFileSystem::new(), cached };
+            let files = LocalFiles { files: LocalFileSystem::new(), cached, _folder: None };
             let ranges = [0..12, 4..12];
             let found = files.get_ranges(&location, &ranges).await.unwrap();
             assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);

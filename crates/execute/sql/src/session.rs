@@ -47,6 +47,7 @@ use datafusion::sql::parser::Statement as Parsed;
 pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
+use crate::LockedFolder;
 use crate::local_files::{self, Cached};
 use answer::Deadline;
 use batches::Partitioning;
@@ -336,13 +337,15 @@ pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
         // A fair pool's equal shares would leave each join of a query too little.
         builder = builder.with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)));
     }
+    let mut spill_folder = None;
     if let Some(directory) = &options.spill_directory {
         let failed = |source| SessionError::SpillDirectory { path: directory.clone(), source };
-        tempfile::tempfile_in(directory).map_err(failed)?;
-        let mode = DiskManagerMode::Directories(vec![directory.clone()]);
+        let folder = LockedFolder::make("workahead-sql-", directory).map_err(failed)?;
+        let mode = DiskManagerMode::Directories(vec![folder.path().to_owned()]);
         builder = builder.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode));
+        spill_folder = Some(folder);
     }
     let environment = builder.build_arc().map_err(SessionError::Query)?;
-    local_files::install(&environment, Cached::Elsewhere);
+    local_files::install(&environment, Cached::Elsewhere, spill_folder);
     Ok(environment)
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use workahead_cluster::{ClusterUrl, Token};
 use workahead_machine::{CpuSet, pin};
+use workahead_sql::LockedFolder;
 
 use super::child_process::ChildProcess;
-use super::folder::Folder;
 use super::worker::{DeadAfter, cpus, default_memory_limit, roots};
 use crate::errors::WrongUse;
 use crate::memory::Memory;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LocalArgs) -> anyhow::Result<()> {
         None => default_memory_limit()? / workers,
     };
     let stop = interrupt::listen()?;
-    let folder = Folder::make("workahead-cluster-", &directory);
+    let folder = LockedFolder::make("workahead-cluster-", &directory);
     let folder = folder.with_context(|| format!("can't write to {}", directory.display()))?;
     let threads = args.threads.map_or_else(|| allowed.len().div_ceil(workers), |n| n.get().into());
     let listen = format!("{}:0", Ipv4Addr::LOCALHOST);

@@ -14,8 +14,8 @@ use indicatif::HumanBytes;
 use serde_json::json;
 use workahead_cluster::{Client, ClusterUrl, Token, WorkerOptions, WorkerStatus};
 use workahead_machine::{CpuSet, Machine, pin};
+use workahead_sql::LockedFolder;
 
-use super::folder::Folder;
 use crate::errors::WrongUse;
 use crate::memory::Memory;
 use crate::{interrupt, output};
@@ -88,7 +88,7 @@ pub(crate) fn run(args: WorkerArgs) -> anyhow::Result<()> {
     let allowed = pin::affinity()?;
     let _pinned = args.cpus.as_ref().map(|cpus| pin::among(cpus, &allowed)).transpose()?;
     let (limit, directory) = args.memory.into_parts_of_worker()?;
-    let folder = Folder::make("workahead-worker-", &directory);
+    let folder = LockedFolder::make("workahead-worker-", &directory);
     let folder = folder.with_context(|| format!("can't write to {}", directory.display()))?;
     let token = match &args.token_file {
         Some(path) => token_of(path)?,

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use tempfile::TempDir;
 
 /// Held while the process lives.
@@ -12,14 +13,17 @@ const LOCK: &str = "lock";
 
 /// A directory, gone when this is.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub struct LockedFolder {
     folder: TempDir,
     _lock: File,
 }
 
-impl Folder {
+impl LockedFolder {
     /// Makes one that only its owner enters, and removes those of that name that nobody holds.
-    pub(super) fn make(prefix: &str, directory: &Path) -> io::Result<Folder> {
+    ///
+    /// # Errors
+    /// When the directory can't be written to.
+    pub fn make(prefix: &str, directory: &Path) -> io::Result<LockedFolder> {
         sweep(prefix, directory);
         loop {
             let mut folder = tempfile::Builder::new();
@@ -30,12 +34,14 @@ impl Folder {
             // nothing is swept either.
             let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
             if !is_taken && lock.metadata()?.nlink() > 0 {
-                return Ok(Folder { folder, _lock: lock });
+                return Ok(LockedFolder { folder, _lock: lock });
             }
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
@@ -49,7 +55,7 @@ fn sweep(prefix: &str, directory: &Path) {
             && entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == own);
         let path = entry.path();
         let lock = || {
-            let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+            let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
             let lock = OpenOptions::new().read(true).custom_flags(flags).open(path.join(LOCK))?;
             lock.try_lock().map_err(io::Error::from).map(|()| lock)
         };
@@ -66,14 +72,14 @@ mod tests {
     #[test]
     fn folders_held_by_nobody_are_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let held = Folder::make("workers-", directory.path()).unwrap();
+        let held = LockedFolder::make("workers-", directory.path()).unwrap();
         assert_eq!(fs::metadata(held.path()).unwrap().mode() & 0o777, 0o700);
         let left = directory.path().join("workers-left");
         let strange = directory.path().join("workers-strange");
         fs::create_dir_all(left.join("spilled")).unwrap();
         fs::write(left.join(LOCK), "").unwrap();
         fs::create_dir(&strange).unwrap();
-        let other = Folder::make("workers-", directory.path()).unwrap();
+        let other = LockedFolder::make("workers-", directory.path()).unwrap();
         assert!(!left.exists(), "its process has ended");
         assert!(strange.exists(), "it has no lock");
         let path = held.path().to_owned();
