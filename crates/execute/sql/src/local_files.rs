@@ -270,11 +270,11 @@ mod tests {
         let url = ObjectStoreUrl::local_filesystem();
         let context = SessionContext::new();
         let environment = context.runtime_env();
-        install(&environment, Cached::Here);
+        install(&environment, Cached::Here, None);
         let debugged = format!("{:?}", environment.object_store(&url).unwrap());
         assert!(debugged.starts_with("LocalFiles"), "{debugged}");
         environment.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        install(&environment, Cached::Here);
+        install(&environment, Cached::Here, None);
         assert_eq!(environment.object_store(&url).unwrap().to_string(), "InMemory");
     }
 }

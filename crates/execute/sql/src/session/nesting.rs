@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use datafusion::common::plan_err;
 use datafusion::error::Result;
-use datafusion::sql::parser::{CopyToSource, DFParser, Statement};
+use datafusion::sql::parser::{CopyToSource, CreateExternalTable, DFParser, Statement};
 use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, TableFactor, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -142,11 +142,7 @@ fn check(statement: &Statement) -> Result<()> {
             CopyToSource::Query(query) => query.visit(&mut levels),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
-        Statement::CreateExternalTable(table) => {
-            let columns = table.columns.visit(&mut levels);
-            let columns_and_order = columns.and_then(|()| table.order_exprs.visit(&mut levels));
-            columns_and_order.and_then(|()| table.constraints.visit(&mut levels))
-        }
+        Statement::CreateExternalTable(table) => external(table, &mut levels),
         Statement::Reset(_) => ControlFlow::Continue(()),
     };
     match visited {
@@ -156,6 +152,13 @@ fn check(statement: &Statement) -> Result<()> {
         }
         ControlFlow::Break(()) => too_deep(),
     }
+}
+
+/// An order, a default or a check may be an expression of any depth.
+fn external(table: &CreateExternalTable, levels: &mut Levels) -> ControlFlow<()> {
+    table.columns.visit(levels)?;
+    table.order_exprs.visit(levels)?;
+    table.constraints.visit(levels)
 }
 
 /// Levels that are open at a place in a statement.
