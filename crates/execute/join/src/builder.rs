@@ -22,7 +22,7 @@ use crate::join_type::SideOutput;
 use crate::keys::store::{FullKeys, KeyStore};
 use crate::keys::{EncodingKind, NormalizedKeys, Packing, Range};
 use crate::memory::{ChargedBatches, ChargedBuffers};
-use crate::memory_estimate::{MemoryEstimate, WORD_BYTES, widest};
+use crate::memory_estimate::{KEY_BYTES, MemoryEstimate, widest};
 use crate::output_columns::ColumnSource;
 use crate::table_build::{BuildOptions, BuiltTable, KeyedRows, PIECE_ROWS, Span};
 use crate::table_payload::TablePayload;
@@ -88,9 +88,9 @@ impl Builder {
     /// Charges the memory that pushing a batch takes.
     pub(crate) fn charge(&mut self, batch: &RecordBatch) -> Result<(), MemoryError> {
         let bytes = self.charged.add(batch);
-        // As for the batches before; two words and a hash are assumed for the first.
+        // As for the batches before; two components and a hash are assumed for the first.
         let (kept, rows) = (self.kept_bytes, self.rows.keyed);
-        let per_row = if rows == 0 { 3 * WORD_BYTES } else { kept.div_ceil(rows) };
+        let per_row = if rows == 0 { 3 * KEY_BYTES } else { kept.div_ceil(rows) };
         let keys = if self.keeps_keys() { per_row * batch.num_rows() } else { 0 };
         self.memory.grow(bytes + keys + BATCH_BYTES).inspect_err(|_| {
             self.charged.remove(batch);
@@ -117,7 +117,7 @@ impl Builder {
         self.split(batch)?;
         if self.keys.full_keys.width > 0 {
             let (keys, full_keys) = self.keys.take();
-            self.kept_bytes += keys.capacity() * WORD_BYTES + full_keys.bytes();
+            self.kept_bytes += keys.capacity() * KEY_BYTES + full_keys.bytes();
             self.kept.push((keys, full_keys));
         }
         Ok(())
@@ -240,9 +240,9 @@ impl Builder {
     pub(crate) fn estimate(&self, decision: &Decision) -> usize {
         let key_bytes = match decision.kind {
             EncodingKind::Hashed if self.kept.is_empty() => {
-                self.rows.keyed * self.ranges.len() * WORD_BYTES
+                self.rows.keyed * self.ranges.len() * KEY_BYTES
             }
-            _ => self.kept_bytes.saturating_sub(self.rows.keyed * WORD_BYTES),
+            _ => self.kept_bytes.saturating_sub(self.rows.keyed * KEY_BYTES),
         };
         let estimate = MemoryEstimate {
             keyed: decision.keyed,

@@ -1,12 +1,14 @@
-//! Normalized keys: the key columns of a row as one 64-bit word, which the table stores.
+//! Normalized keys: the key columns of a row as one 64-bit integer, which the table stores.
 //!
 //! ```text
-//! columns ─► words ─┬─ one: itself                              exact
-//!                   ├─ several whose ranges fit 64 bits: packed exact
-//!                   └─ several: hashed ┐
-//! strings, bytes ───────────────hashed ├ each hit is compared with the build side's full key
-//! anything else ─► row format ─ hashed ┘
+//! columns ─► components ─┬─ one: itself                              exact
+//!                        ├─ several whose ranges fit 64 bits: packed exact
+//!                        └─ several: hashed ┐
+//! strings, bytes ────────────────────hashed ├ each hit is compared with the build side's full key
+//! anything else ─► row format ────── hashed ┘
 //! ```
+//!
+//! A column of fixed width is one or two *components*, integers of 64 bits.
 //!
 //! Rows whose key can match nothing (a null unless nulls are equal, a number that the other side's
 //! type lacks) get no normalized key.
@@ -27,7 +29,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 
-use fixed::Fixed;
+use fixed::FixedWidth;
 pub(crate) use kind::readers;
 pub(crate) use normalized::NormalizedKeys;
 use normalized::compact;
@@ -39,13 +41,13 @@ use rows::RowFormat;
 pub(crate) struct Reader {
     columns: Vec<usize>,
     form: Form,
-    /// Nulls equal each other: another word says which columns are null.
+    /// Nulls equal each other: another component says which columns are null.
     nulls_equal: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Form {
-    Words(Arc<[Fixed]>),
+    FixedWidth(Arc<[FixedWidth]>),
     Bytes,
     Rows(RowFormat),
 }
@@ -62,7 +64,7 @@ pub(crate) struct KeyEncoding {
 
 #[derive(Debug, Clone)]
 pub(crate) enum EncodingKind {
-    /// The key is one word.
+    /// The key is its only component.
     Identity,
     Packed(Packing),
     Hashed,
@@ -74,7 +76,7 @@ impl Reader {
         self.columns == other.columns
             && self.nulls_equal == other.nulls_equal
             && match (&self.form, &other.form) {
-                (Form::Words(own), Form::Words(other)) => own == other,
+                (Form::FixedWidth(own), Form::FixedWidth(other)) => own == other,
                 (Form::Bytes, Form::Bytes) => true,
                 (Form::Rows(own), Form::Rows(other)) => own.formats_as(other),
                 _ => false,
@@ -84,24 +86,27 @@ impl Reader {
     /// The encoding, if it doesn't depend on the build side's values.
     pub(crate) fn fixed_encoding(&self) -> Option<EncodingKind> {
         match &self.form {
-            Form::Words(fixed) => (self.width(fixed) == 1).then_some(EncodingKind::Identity),
+            Form::FixedWidth(fixed) => (self.width(fixed) == 1).then_some(EncodingKind::Identity),
             Form::Bytes | Form::Rows(_) => Some(EncodingKind::Hashed),
         }
     }
 
     /// Empty ranges, to be widened by [`measure`](Self::measure).
     pub(crate) fn ranges(&self) -> Vec<Range> {
-        let Form::Words(columns) = &self.form else { return Vec::new() };
-        let words = columns.iter().flat_map(|fixed| (0..fixed.words()).map(|w| fixed.signed(w)));
+        let Form::FixedWidth(columns) = &self.form else { return Vec::new() };
+        let components = columns.iter().flat_map(|fixed| {
+            let signed = |component| fixed.signed(component);
+            (0..fixed.components()).map(signed)
+        });
         let mask = self.nulls_equal.then_some(false);
-        words.chain(mask).map(Range::empty).collect()
+        components.chain(mask).map(Range::empty).collect()
     }
 
     /// The range of normalized keys, given the range of each column. `None` if keys are hashed, or
-    /// a column is more than one word.
+    /// a column has two components.
     pub(crate) fn span(&self, columns: &[Option<u64>]) -> Option<u64> {
-        let Form::Words(fixed) = &self.form else { return None };
-        if fixed.len() != columns.len() || fixed.iter().any(|fixed| fixed.words() > 1) {
+        let Form::FixedWidth(fixed) = &self.form else { return None };
+        if fixed.len() != columns.len() || fixed.iter().any(|fixed| fixed.components() > 1) {
             return None;
         }
         let places = |product: u128, span: &Option<u64>| {
@@ -110,8 +115,8 @@ impl Reader {
         u64::try_from(columns.iter().try_fold(1, places)? - 1).ok()
     }
 
-    fn width(&self, fixed: &[Fixed]) -> usize {
-        fixed.iter().map(Fixed::words).sum::<usize>() + usize::from(self.nulls_equal)
+    fn width(&self, fixed: &[FixedWidth]) -> usize {
+        fixed.iter().map(FixedWidth::components).sum::<usize>() + usize::from(self.nulls_equal)
     }
 
     /// Nulls of the only key column, for a null-aware join.
@@ -129,7 +134,7 @@ impl Reader {
     ) -> Result<(), ArrowError> {
         keys.release_borrowed();
         match &self.form {
-            Form::Words(fixed) => {
+            Form::FixedWidth(fixed) => {
                 if let (EncodingKind::Identity, None, [fixed]) =
                     (&encoding.kind, encoding.salt, &**fixed)
                     && let Some(normalized) = fixed.borrow(&plain(batch.column(self.columns[0]))?)
@@ -144,7 +149,7 @@ impl Reader {
             Form::Rows(format) => self.read_rows(format, encoding, batch, keys)?,
         }
         if let Some(salt) = encoding.salt {
-            keys.values.iter_mut().for_each(|word| *word = salted(*word, salt));
+            keys.values.iter_mut().for_each(|key| *key = salted(*key, salt));
         }
         Ok(())
     }
@@ -156,7 +161,7 @@ impl Reader {
         keys: &mut NormalizedKeys,
         ranges: &mut [Range],
     ) -> Result<(), ArrowError> {
-        let Form::Words(fixed) = &self.form else { return Ok(()) };
+        let Form::FixedWidth(fixed) = &self.form else { return Ok(()) };
         let keep = self.load(fixed, batch, keys)?;
         keys.keep(keep, batch.num_rows());
         let NormalizedKeys { loaded, rows, values: normalized, .. } = keys;
@@ -167,7 +172,7 @@ impl Reader {
             compact(&mut masks, rows.as_deref());
             masks
         });
-        let columns = fixed.iter().enumerate().flat_map(|(at, fixed)| vec![at; fixed.words()]);
+        let columns = fixed.iter().enumerate().flat_map(|(at, fixed)| vec![at; fixed.components()]);
         let columns: Vec<_> = columns.map(Some).chain([None]).collect();
         for ((loaded, range), column) in loaded.iter_mut().zip(ranges).zip(columns) {
             compact(loaded, rows.as_deref());
@@ -175,21 +180,21 @@ impl Reader {
                 (Some(masks), Some(column)) => {
                     let valid = |(_, mask): &(&u64, &u64)| *mask >> column & 1 == 0;
                     let valid = loaded.iter().zip(masks).filter(valid);
-                    range.widen(valid.map(|(word, _)| *word));
+                    range.widen(valid.map(|(value, _)| *value));
                 }
                 _ => range.widen(loaded.iter().copied()),
             }
-            for (combined, word) in normalized.iter_mut().zip(&*loaded) {
-                *combined = (combined.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            for (combined, value) in normalized.iter_mut().zip(&*loaded) {
+                *combined = (combined.rotate_left(29) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             }
         }
         Ok(())
     }
 
-    /// Loads the words of all columns. Returns the rows that have a key, if some have none.
+    /// Loads the components of all columns. Returns the rows that have a key, if some have none.
     fn load(
         &self,
-        fixed: &[Fixed],
+        fixed: &[FixedWidth],
         batch: &RecordBatch,
         keys: &mut NormalizedKeys,
     ) -> Result<Option<BooleanBuffer>, ArrowError> {
@@ -204,8 +209,8 @@ impl Reader {
         for (bit, (fixed, column)) in fixed.iter().zip(&self.columns).enumerate() {
             let array = plain(batch.column(*column))?;
             let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-            for word in 0..fixed.words() {
-                fixed.read(&array, word, &mut columns[at + word]);
+            for component in 0..fixed.components() {
+                fixed.read(&array, component, &mut columns[at + component]);
             }
             if let Some(matchable) = fixed.matchable(&columns[at]) {
                 // Values under nulls don't count.
@@ -219,13 +224,15 @@ impl Reader {
                         let valid = nulls.inner();
                         for row in (0..batch.num_rows()).filter(|row| !valid.value(*row)) {
                             mask[row] |= 1 << bit;
-                            columns[at..at + fixed.words()].iter_mut().for_each(|c| c[row] = 0);
+                            columns[at..at + fixed.components()]
+                                .iter_mut()
+                                .for_each(|c| c[row] = 0);
                         }
                     }
                     _ => keep = both(keep, nulls.into_inner()),
                 }
             }
-            at += fixed.words();
+            at += fixed.components();
         }
         Ok(keep)
     }
@@ -296,7 +303,7 @@ impl KeyEncoding {
     pub(crate) fn salted<'w>(&self, normalized: &'w [u64], mixed: &'w mut Vec<u64>) -> &'w [u64] {
         let Some(salt) = self.salt else { return normalized };
         mixed.clear();
-        mixed.extend(normalized.iter().map(|word| salted(*word, salt)));
+        mixed.extend(normalized.iter().map(|key| salted(*key, salt)));
         mixed
     }
 
@@ -319,13 +326,13 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(array)
 }
 
-fn salted(word: u64, salt: u64) -> u64 {
-    mixed(word ^ salt)
+fn salted(key: u64, salt: u64) -> u64 {
+    mixed(key ^ salt)
 }
 
 /// A bijection, so equality is preserved (the finaliser of SplitMix64).
-pub(crate) fn mixed(word: u64) -> u64 {
-    let mut x = word;
+pub(crate) fn mixed(key: u64) -> u64 {
+    let mut x = key;
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

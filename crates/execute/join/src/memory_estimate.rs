@@ -15,10 +15,10 @@ use workahead_walks::bucket::{Load, Table};
 
 /// Bytes of a row number.
 const ROW_BYTES: usize = 4;
-/// Bytes of a normalized key.
-pub(crate) const WORD_BYTES: usize = 8;
-/// Scratch bytes per row while keys are read: a few words.
-const SCRATCH_BYTES: usize = 6 * WORD_BYTES;
+/// Bytes of a normalized key, and of a component of a full one.
+pub(crate) const KEY_BYTES: usize = 8;
+/// Scratch bytes per row while keys are read: a few integers of 64 bits.
+const SCRATCH_BYTES: usize = 6 * KEY_BYTES;
 
 /// Bytes of hits and selection vectors, whatever the batch length.
 pub(crate) const PROBER_BYTES: usize = 64 << 10;
@@ -101,7 +101,7 @@ impl MemoryEstimate {
     /// The peak.
     pub(crate) fn bytes(&self) -> usize {
         let full_keys = self.key_bytes;
-        let keys = if full_keys > 0 { self.keyed * WORD_BYTES } else { 0 };
+        let keys = if full_keys > 0 { self.keyed * KEY_BYTES } else { 0 };
         let table = Table::bytes_for(self.entries(), self.load).unwrap_or(usize::MAX / 2);
         let table = match self.table_bytes {
             Some(bytes) if self.existence_only => bytes,
@@ -155,11 +155,11 @@ fn sliced_bytes_of(column: &dyn Array) -> usize {
             let dictionary = column.as_any_dictionary();
             let (values, distinct) = (dictionary.values(), dictionary.values().len().max(1));
             let of_values = sliced_bytes_of(values) * rows.min(distinct) / distinct;
-            nulls + rows * key.primitive_width().unwrap_or(WORD_BYTES) + of_values
+            nulls + rows * key.primitive_width().unwrap_or(size_of::<u64>()) + of_values
         }
         other if other.is_primitive() => {
             let nulls = column.nulls().map_or(0, |_| nulls);
-            nulls + rows * other.primitive_width().unwrap_or(WORD_BYTES)
+            nulls + rows * other.primitive_width().unwrap_or(size_of::<u64>())
         }
         _ => {
             let whole = || column.get_array_memory_size();

@@ -6,12 +6,12 @@ use crate::batch::batch_bytes_max;
 use crate::bloom_filter::SharedBloomFilter;
 use crate::join_type::SideOutput;
 use crate::keys::EncodingKind;
-use crate::memory_estimate::{MemoryEstimate, OutputSize, ProbeBatchSize, RowSize, WORD_BYTES};
+use crate::memory_estimate::{KEY_BYTES, MemoryEstimate, OutputSize, ProbeBatchSize, RowSize};
 use crate::table_layout::{NO_INTEGERS, dense_bytes};
 use crate::{JoinSpec, LayoutChoice, Side, TableLayout};
 
 /// Assumed bytes of a key's string or row.
-const KEY_BYTES: usize = 2 * WORD_BYTES;
+const FULL_KEY_BYTES: usize = 2 * KEY_BYTES;
 /// Rows of a probe batch.
 const PROBE_BATCH_ROWS: usize = 8192;
 
@@ -61,10 +61,10 @@ impl JoinSpec {
             Some(EncodingKind::Packed(_)) | None => (
                 "all keys packed into a 64-bit word if the build side's ranges allow it: a hit is \
                  a match; else a hash of them, compared at each hit",
-                reader.ranges().len() * WORD_BYTES,
+                reader.ranges().len() * KEY_BYTES,
             ),
             Some(EncodingKind::Hashed) => {
-                ("a 64-bit hash of the keys' bytes, compared at each hit", KEY_BYTES)
+                ("a 64-bit hash of the keys' bytes, compared at each hit", FULL_KEY_BYTES)
             }
         };
         let payload_bytes = rows * row_bytes;

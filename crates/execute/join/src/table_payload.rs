@@ -80,13 +80,13 @@ impl TablePayload {
     pub(crate) fn partition(column: &ArrayRef, keys: &[u64], to: &mut PartitionedRows) {
         with_values!(column.to_data(), values => {
             assert_eq!(values.len(), keys.len());
-            to.add(keys, |at| word(&values[at]));
+            to.add(keys, |at| zero_extended(&values[at]));
         });
     }
 
     /// Stores keys in a dense table with their values of a column. False if a key repeats.
     pub(crate) fn put_dense(column: &ArrayRef, keys: &[u64], to: Shared<'_>) -> bool {
-        with_values!(column.to_data(), values => to.put(keys, values.iter().map(word)))
+        with_values!(column.to_data(), values => to.put(keys, values.iter().map(zero_extended)))
     }
 
     /// Replaces the table's row numbers by the column's values, unless some are null or the column
@@ -94,7 +94,7 @@ impl TablePayload {
     pub(crate) fn put(table: &mut HashTable, column: Option<&ArrayRef>) -> Option<Self> {
         let column = column.filter(|column| column.null_count() == 0)?;
         with_values!(column.to_data(), values => {
-            table.update_values(|row| word(&values[row as u32 as usize]));
+            table.update_values(|row| zero_extended(&values[row as u32 as usize]));
         });
         Some(Self::of(column.data_type()))
     }
@@ -117,10 +117,10 @@ impl TablePayload {
 
 /// A value as an entry holds it.
 #[inline(always)]
-fn word<const WIDTH: usize>(value: &[u8; WIDTH]) -> u64 {
-    let mut word = [0; 8];
-    word[..WIDTH].copy_from_slice(value);
-    u64::from_le_bytes(word)
+fn zero_extended<const WIDTH: usize>(value: &[u8; WIDTH]) -> u64 {
+    let mut extended = [0; 8];
+    extended[..WIDTH].copy_from_slice(value);
+    u64::from_le_bytes(extended)
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ mod join;
 mod worker;
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.iter().position(|word| word == "--worker") {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().position(|argument| argument == "--worker") {
         None => check::run(),
         Some(at) => {
-            let threads = words.get(at + 1).and_then(|word| word.parse().ok());
+            let threads = arguments.get(at + 1).and_then(|threads| threads.parse().ok());
             worker::serve(threads.expect("--worker THREADS"));
         }
     }

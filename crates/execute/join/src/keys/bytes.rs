@@ -1,7 +1,7 @@
-//! Byte keys as two words that are equal for few different keys, and their hash.
+//! Byte keys as two integers that are equal for few different keys, and their hash.
 //!
 //! ```text
-//! at most 15 bytes   [ b0 … b7 ] [ b8 … b14 │ length ]          equal words: equal keys
+//! at most 15 bytes   [ b0 … b7 ] [ b8 … b14 │ length ]          equal integers: equal keys
 //! longer             [ start   ] [ length   │ 255    ]  ──►  … bytes … one after the other
 //! null               [ 0       ] [ 0        │ 254    ]
 //! ```
@@ -10,25 +10,25 @@
 //! separated different keys, and the comparison mostly confirms equal ones. A short key costs one
 //! miss to compare, a long one two.
 
-/// Longest key held in its words.
+/// Longest key held in its two integers.
 const SHORT_MAX: usize = 15;
 
 const TAG_SHIFT: u32 = 56;
 const LONG: u64 = 255 << TAG_SHIFT;
 const NULL: u64 = 254 << TAG_SHIFT;
 
-/// Words of a key.
+/// Integers of a key.
 pub(crate) const WIDTH: usize = 2;
 
 /// A null, if nulls are equal.
-pub(crate) const NULL_WORDS: [u64; WIDTH] = [0, NULL];
+pub(crate) const NULL_KEY: [u64; WIDTH] = [0, NULL];
 
-/// The words and the hash of a key; long keys are appended to `long`.
+/// Encodes and hashes a key; long keys are appended to `long`.
 #[inline(always)]
-pub(crate) fn words(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
+pub(crate) fn encode(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
     if key.len() <= SHORT_MAX {
-        let words = short(key);
-        return (words, hash_words(&words));
+        let encoded = short(key);
+        return (encoded, hash_encoded(&encoded));
     }
     append(key, long)
 }
@@ -42,12 +42,12 @@ fn append(key: &[u8], long: &mut Vec<u8>) -> ([u64; WIDTH], u64) {
 
 /// The bytes of a long key.
 #[inline]
-pub(crate) fn long_range(words: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
-    if words[1] < LONG {
+pub(crate) fn long_range(encoded: [u64; WIDTH]) -> Option<std::ops::Range<usize>> {
+    if encoded[1] < LONG {
         return None;
     }
-    let start = words[0] as usize;
-    Some(start..start + (words[1] & !LONG) as usize)
+    let start = encoded[0] as usize;
+    Some(start..start + (encoded[1] & !LONG) as usize)
 }
 
 /// Overlapping reads: no loop, and no copy of variable length.
@@ -56,7 +56,7 @@ fn short(key: &[u8]) -> [u64; WIDTH] {
     let length = key.len();
     let tag = (length as u64) << TAG_SHIFT;
     if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
-        // The bytes of the last eight that the first word lacks, if any.
+        // The bytes of the last eight that the first integer lacks, if any.
         let rest = (u64::from_le_bytes(*last) >> 1) >> (8 * (16 - length) - 1);
         return [u64::from_le_bytes(*first), rest | tag];
     }
@@ -81,11 +81,11 @@ fn fold(a: u64, b: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The hash of a key of words.
+/// The hash of an encoded key.
 #[inline(always)]
-pub(crate) fn hash_words(words: &[u64]) -> u64 {
+pub(crate) fn hash_encoded(encoded: &[u64]) -> u64 {
     let mut hash = MIX[2];
-    for pair in words.chunks(2) {
+    for pair in encoded.chunks(2) {
         let second = pair.get(1).copied().unwrap_or(0);
         hash = fold(pair[0] ^ MIX[0] ^ hash, second ^ MIX[1]);
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_keys_are_their_words() {
+    fn short_keys_hold_their_bytes_and_length() {
         let text = b"abcdefghijklmno";
         let mut seen = HashSet::new();
         for length in 0..=SHORT_MAX {
@@ -123,12 +123,12 @@ mod tests {
             padded[..length].copy_from_slice(&text[..length]);
             padded[15] = length as u8;
             let expected = u128::from_le_bytes(padded);
-            let words = short(&text[..length]);
-            assert_eq!(words, [expected as u64, (expected >> 64) as u64], "{length}");
-            assert!(seen.insert(words) && long_range(words).is_none());
+            let encoded = short(&text[..length]);
+            assert_eq!(encoded, [expected as u64, (expected >> 64) as u64], "{length}");
+            assert!(seen.insert(encoded) && long_range(encoded).is_none());
         }
         assert!(seen.insert(short(b"\0")) && seen.insert(short(b"\0\0")));
-        assert!(long_range(NULL_WORDS).is_none() && !seen.contains(&NULL_WORDS));
+        assert!(long_range(NULL_KEY).is_none() && !seen.contains(&NULL_KEY));
     }
 
     #[test]
@@ -136,10 +136,10 @@ mod tests {
         let (mut long, text) = (Vec::new(), b"0123456789abcdefghijklmnop");
         let mut all = Vec::new();
         for length in SHORT_MAX + 1..=text.len() {
-            all.push((&text[..length], words(&text[..length], &mut long).0));
+            all.push((&text[..length], encode(&text[..length], &mut long).0));
         }
-        for (key, words) in all {
-            assert_eq!(&long[long_range(words).unwrap()], key);
+        for (key, encoded) in all {
+            assert_eq!(&long[long_range(encoded).unwrap()], key);
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn hashes_differ_by_any_byte_and_by_length() {
         let mut seen = HashMap::new();
         let mut add = |key: &[u8]| {
-            let (_, hash) = words(key, &mut Vec::new());
+            let (_, hash) = encode(key, &mut Vec::new());
             let before = seen.insert(hash, key.to_vec());
             assert!(before.as_ref().is_none_or(|before| before == key), "{before:?} {key:?}");
         };
@@ -162,9 +162,9 @@ mod tests {
             add(&vec![0; length]);
         }
         let pairs: HashSet<u64> =
-            (0..100).flat_map(|a| (0..100).map(move |b| hash_words(&[a, b]))).collect();
+            (0..100).flat_map(|a| (0..100).map(move |b| hash_encoded(&[a, b]))).collect();
         assert_eq!(pairs.len(), 10_000);
-        let odd: HashSet<u64> = (0..1000).map(|a| hash_words(&[1, 2, a])).collect();
+        let odd: HashSet<u64> = (0..1000).map(|a| hash_encoded(&[1, 2, a])).collect();
         assert_eq!(odd.len(), 1000);
     }
 }

@@ -1,8 +1,8 @@
-//! Key columns of fixed width as 64-bit words that are equal exactly when the values are.
+//! Key columns of fixed width as 64-bit integers that are equal exactly when the values are.
 //!
 //! Signed integers are sign-extended, unsigned ones zero-extended, so that integers of different
 //! widths can be compared. The one case in which that is not enough is a signed key against
-//! `UInt64`: −1 and 2⁶⁴−1 would be the same word, so negative keys match nothing there. Floats are
+//! `UInt64`: −1 and 2⁶⁴−1 would be the same integer, so negative keys match nothing there. Floats are
 //! their bits: Arrow's total order, in which a NaN equals the same NaN and −0.0 is not 0.0.
 
 use arrow_array::{Array, ArrayRef};
@@ -11,7 +11,7 @@ use arrow_schema::{DataType, IntervalUnit};
 
 /// Reads a column of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedWidth {
     width: Width,
     signed: bool,
     /// Whether negative keys match nothing because the other side is unsigned.
@@ -30,7 +30,7 @@ enum Width {
     Odd(usize),
 }
 
-impl Fixed {
+impl FixedWidth {
     /// `None` if the type isn't of a fixed width of at most 16 bytes.
     pub(crate) fn of(own: &DataType, other: &DataType) -> Option<Self> {
         use DataType as T;
@@ -58,8 +58,8 @@ impl Fixed {
         Some(Self { width, signed, drop_negative })
     }
 
-    /// Words per value: two for more than eight bytes.
-    pub(crate) fn words(&self) -> usize {
+    /// Integers per value, its *components*: two for more than eight bytes.
+    pub(crate) fn components(&self) -> usize {
         match self.width {
             Width::Bytes16 => 2,
             Width::Odd(bytes) => bytes.div_ceil(8),
@@ -67,47 +67,48 @@ impl Fixed {
         }
     }
 
-    /// Whether a word is a signed number, so that close numbers are close words. The second word of
-    /// a wide number is its high half.
-    pub(crate) fn signed(&self, word: usize) -> bool {
-        self.signed && word + 1 == self.words() && !matches!(self.width, Width::Odd(_))
+    /// Whether a component is a signed number, so that close numbers are close integers. The second
+    /// component of a wide number is its high half.
+    pub(crate) fn signed(&self, component: usize) -> bool {
+        self.signed && component + 1 == self.components() && !matches!(self.width, Width::Odd(_))
     }
 
-    /// Reads one of the words of every value, including nulls.
-    pub(crate) fn read(&self, array: &ArrayRef, word: usize, words: &mut Vec<u64>) {
-        words.clear();
+    /// Reads a component of every value, including nulls.
+    pub(crate) fn read(&self, array: &ArrayRef, component: usize, values: &mut Vec<u64>) {
+        values.clear();
         match (self.width, self.signed) {
             (Width::Bit, _) => {
                 let bits = arrow_array::cast::as_boolean_array(array).values();
-                words.extend(bits.iter().map(u64::from));
+                values.extend(bits.iter().map(u64::from));
             }
-            (Width::Bytes1, true) => words.extend(native::<i8>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes1, false) => words.extend(native::<u8>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes2, true) => words.extend(native::<i16>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes2, false) => words.extend(native::<u16>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes4, true) => words.extend(native::<i32>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes4, false) => words.extend(native::<u32>(array).iter().map(|v| *v as u64)),
-            (Width::Bytes8, _) => words.extend_from_slice(&native::<u64>(array)),
+            (Width::Bytes1, true) => values.extend(native::<i8>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes1, false) => values.extend(native::<u8>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes2, true) => values.extend(native::<i16>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes2, false) => values.extend(native::<u16>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes4, true) => values.extend(native::<i32>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes4, false) => values.extend(native::<u32>(array).iter().map(|v| *v as u64)),
+            (Width::Bytes8, _) => values.extend_from_slice(&native::<u64>(array)),
             (Width::Bytes16, _) => {
-                words.extend(native::<i128>(array).iter().map(|v| (*v >> (64 * word)) as u64));
+                let half = |v: &i128| (*v >> (64 * component)) as u64;
+                values.extend(native::<i128>(array).iter().map(half));
             }
-            (Width::Odd(bytes), _) => read_odd(array, bytes, word, words),
+            (Width::Odd(bytes), _) => read_odd(array, bytes, component, values),
         }
     }
 
-    /// Borrows the words of a column, if it stores them as they are and all may match.
+    /// Borrows a column that stores its keys as they are, if all may match.
     pub(crate) fn borrow(&self, array: &ArrayRef) -> Option<ScalarBuffer<u64>> {
         let all = self.width == Width::Bytes8 && !self.drop_negative && array.null_count() == 0;
         all.then(|| native::<u64>(array))
     }
 
     /// Which values can match, if some non-null ones can't.
-    pub(crate) fn matchable(&self, words: &[u64]) -> Option<BooleanBuffer> {
-        let negative = |word: u64| word >> (u64::BITS - 1) != 0;
-        if !self.drop_negative || !words.iter().any(|word| negative(*word)) {
+    pub(crate) fn matchable(&self, values: &[u64]) -> Option<BooleanBuffer> {
+        let negative = |value: u64| value >> (u64::BITS - 1) != 0;
+        if !self.drop_negative || !values.iter().any(|value| negative(*value)) {
             return None;
         }
-        Some(BooleanBuffer::collect_bool(words.len(), |row| !negative(words[row])))
+        Some(BooleanBuffer::collect_bool(values.len(), |row| !negative(values[row])))
     }
 }
 
@@ -117,14 +118,14 @@ fn native<T: ArrowNativeType>(array: &ArrayRef) -> ScalarBuffer<T> {
     ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
 }
 
-fn read_odd(array: &ArrayRef, bytes: usize, word: usize, words: &mut Vec<u64>) {
+fn read_odd(array: &ArrayRef, bytes: usize, component: usize, values: &mut Vec<u64>) {
     let data = array.to_data();
     let all = &data.buffers()[0].as_slice()[data.offset() * bytes..][..data.len() * bytes];
-    let part = word * 8..bytes.min(word * 8 + 8);
-    words.extend(all.chunks_exact(bytes).map(|value| {
-        let mut word = [0; 8];
-        word[..part.len()].copy_from_slice(&value[part.clone()]);
-        u64::from_le_bytes(word)
+    let part = component * 8..bytes.min(component * 8 + 8);
+    values.extend(all.chunks_exact(bytes).map(|value| {
+        let mut padded = [0; 8];
+        padded[..part.len()].copy_from_slice(&value[part.clone()]);
+        u64::from_le_bytes(padded)
     }));
 }
 
@@ -141,13 +142,13 @@ mod tests {
     use super::*;
 
     fn read(array: ArrayRef, other: &DataType) -> Vec<Vec<u64>> {
-        let fixed = Fixed::of(array.data_type(), other).unwrap();
-        let read = |word| {
-            let mut words = vec![9];
-            fixed.read(&array, word, &mut words);
-            words
+        let fixed = FixedWidth::of(array.data_type(), other).unwrap();
+        let read = |component| {
+            let mut values = vec![9];
+            fixed.read(&array, component, &mut values);
+            values
         };
-        (0..fixed.words()).map(read).collect()
+        (0..fixed.components()).map(read).collect()
     }
 
     #[test]
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_values_are_two_words_low_half_first() {
+    fn wide_values_have_two_components_low_half_first() {
         let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![-2, 1 << 70]));
         let other = decimals.data_type().clone();
         assert_eq!(read(decimals, &other), [[-2_i64 as u64, 0], [u64::MAX, 64]]);
@@ -177,27 +178,27 @@ mod tests {
         let array: ArrayRef = Arc::new(array.slice(1, 1));
         let other = array.data_type().clone();
         let expected = [u64::from_le_bytes(*b"bcdefghi"), u64::from_le_bytes(*b"jkl\0\0\0\0\0")];
-        assert_eq!(read(array, &other), expected.map(|word| [word]));
+        assert_eq!(read(array, &other), expected.map(|value| [value]));
     }
 
     #[test]
     fn zeros_of_either_sign_differ_and_a_nan_is_itself() {
         let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.0, -0.0, f32::NAN, f32::NAN]));
-        let words = &read(floats, &DataType::Float32)[0];
-        assert!(words[0] != words[1] && words[2] == words[3]);
+        let values = &read(floats, &DataType::Float32)[0];
+        assert!(values[0] != values[1] && values[2] == values[3]);
     }
 
     #[test]
     fn negative_keys_are_not_large_ones() {
-        let fixed = Fixed::of(&DataType::Int64, &DataType::UInt64).unwrap();
-        let mut words = Vec::new();
+        let fixed = FixedWidth::of(&DataType::Int64, &DataType::UInt64).unwrap();
+        let mut values = Vec::new();
         let array: ArrayRef = Arc::new(Int64Array::from(vec![-1, i64::MAX, 0]).slice(0, 2));
-        fixed.read(&array, 0, &mut words);
-        assert_eq!(fixed.matchable(&words), Some(BooleanBuffer::from(vec![false, true])));
-        assert_eq!(fixed.matchable(&words[1..]), None);
-        let fixed = Fixed::of(&DataType::UInt64, &DataType::Int64).unwrap();
+        fixed.read(&array, 0, &mut values);
+        assert_eq!(fixed.matchable(&values), Some(BooleanBuffer::from(vec![false, true])));
+        assert_eq!(fixed.matchable(&values[1..]), None);
+        let fixed = FixedWidth::of(&DataType::UInt64, &DataType::Int64).unwrap();
         let array: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX]));
-        fixed.read(&array, 0, &mut words);
-        assert_eq!((&words[..], fixed.matchable(&words)), (&[u64::MAX][..], None));
+        fixed.read(&array, 0, &mut values);
+        assert_eq!((&values[..], fixed.matchable(&values)), (&[u64::MAX][..], None));
     }
 }

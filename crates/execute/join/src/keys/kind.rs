@@ -1,20 +1,20 @@
 //! Which keys can be compared, and how they are read.
 //!
 //! ```text
-//! words   every column is of a fixed width of at most 16 bytes, and they are few
-//! bytes   one column of text or bytes
-//! rows    anything else, in Arrow's row format: bytes that are equal exactly when the rows are
+//! fixed width   every column is of a fixed width of at most 16 bytes, and they are few
+//! bytes         one column of text or bytes
+//! rows          anything else, in Arrow's row format: bytes that are equal exactly when rows are
 //! ```
 
 use arrow_schema::{DataType, Schema};
 
-use super::fixed::Fixed;
+use super::fixed::FixedWidth;
 use super::rows::RowFormat;
 use super::{Form, Reader};
 use crate::{JoinError, Side};
 
-/// Most words of a key read as words: half a cache line.
-const WORDS_MAX: usize = 4;
+/// Most components of a key of fixed width: half a cache line.
+const COMPONENTS_MAX: usize = 4;
 
 /// Readers for the left and the right keys.
 pub(crate) fn readers(
@@ -106,11 +106,12 @@ fn is_bytes(data_type: &DataType) -> bool {
 
 /// The form of one side's keys, given both sides' types.
 fn form(types: &[(DataType, DataType)], mask: bool) -> Result<Form, JoinError> {
-    let fixed = types.iter().map(|(own, other)| Fixed::of(own, other));
+    let fixed = types.iter().map(|(own, other)| FixedWidth::of(own, other));
     if let Some(fixed) = fixed.collect::<Option<Vec<_>>>() {
-        let words = fixed.iter().map(Fixed::words).sum::<usize>() + usize::from(mask);
-        if words <= WORDS_MAX {
-            return Ok(Form::Words(fixed.into()));
+        let components =
+            fixed.iter().map(FixedWidth::components).sum::<usize>() + usize::from(mask);
+        if components <= COMPONENTS_MAX {
+            return Ok(Form::FixedWidth(fixed.into()));
         }
     }
     let fixed_bytes = |own: &DataType| matches!(own, DataType::FixedSizeBinary(_));

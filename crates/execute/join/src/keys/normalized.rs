@@ -8,7 +8,7 @@ use workahead_walks::memory::{Prefetching, ToL1};
 use workahead_walks::walk::Row;
 use workahead_walks::with_isa;
 
-use super::fixed::Fixed;
+use super::fixed::FixedWidth;
 use super::packed::Packing;
 use super::store::FullKeys;
 use super::{EncodingKind, KeyEncoding, bytes};
@@ -31,7 +31,7 @@ pub(crate) struct NormalizedKeys {
     mask: Option<BooleanBuffer>,
     /// The full keys, if they are hashed.
     pub(crate) full_keys: FullKeys,
-    /// Scratch: the words of each column.
+    /// Scratch: the values of each component.
     pub(super) loaded: Vec<Vec<u64>>,
     outside: Vec<bool>,
 }
@@ -59,7 +59,7 @@ impl NormalizedKeys {
         self.may_mask = may_mask;
     }
 
-    /// Words of bits: which of the keys from `first` on are keys. `None` if all are.
+    /// A bitmap, 64 bits at a time: which of the keys from `first` on are keys. `None` if all are.
     pub(crate) fn mask(&self, first: usize, keys: usize) -> Option<impl Iterator<Item = u64> + '_> {
         let mask = self.mask.as_ref()?;
         let bits = BitChunks::new(mask.values(), mask.offset() + first, keys);
@@ -125,12 +125,12 @@ impl NormalizedKeys {
         kept.extend(keep.set_indices().map(|row| row as Row));
     }
 
-    /// Normalizes the loaded words.
+    /// Normalizes the loaded components.
     pub(super) fn normalize(
         &mut self,
         encoding: &KeyEncoding,
         keep: Option<BooleanBuffer>,
-        masked: Option<&[Fixed]>,
+        masked: Option<&[FixedWidth]>,
     ) {
         let rows = self.loaded[0].len();
         match &encoding.kind {
@@ -148,8 +148,8 @@ impl NormalizedKeys {
                 normalized.resize(rows, 0);
                 outside.clear();
                 outside.resize(rows, false);
-                for (word, from) in loaded.iter().enumerate() {
-                    packing.add(word, from, normalized, outside);
+                for (component, from) in loaded.iter().enumerate() {
+                    packing.add(component, from, normalized, outside);
                 }
                 let in_range = outside
                     .contains(&true)
@@ -168,17 +168,17 @@ impl NormalizedKeys {
     }
 
     /// Nulls only count by their mask.
-    fn neutralise(&mut self, packing: &Packing, fixed: &[Fixed]) {
+    fn neutralise(&mut self, packing: &Packing, fixed: &[FixedWidth]) {
         let Some((mask, columns)) = self.loaded.split_last_mut() else { return };
         if mask.iter().all(|mask| *mask == 0) {
             return;
         }
         let of_column =
-            fixed.iter().enumerate().flat_map(|(at, f)| std::iter::repeat_n(at, f.words()));
-        for (word, (loaded, column)) in columns.iter_mut().zip(of_column).enumerate() {
+            fixed.iter().enumerate().flat_map(|(at, f)| std::iter::repeat_n(at, f.components()));
+        for (component, (loaded, column)) in columns.iter_mut().zip(of_column).enumerate() {
             for (value, mask) in loaded.iter_mut().zip(&*mask) {
                 if mask >> column & 1 != 0 {
-                    *value = packing.neutral(word);
+                    *value = packing.neutral(component);
                 }
             }
         }
@@ -190,17 +190,17 @@ impl NormalizedKeys {
         full_keys.clear(width, false);
         let rows = kept.as_ref().map_or(rows, Vec::len);
         // Column by column, into the row layout of the build side's full keys.
-        full_keys.words.resize(rows * width, 0);
-        for (word, column) in loaded.iter().enumerate() {
-            let to = full_keys.words.iter_mut().skip(word).step_by(width);
+        full_keys.components.resize(rows * width, 0);
+        for (component, column) in loaded.iter().enumerate() {
+            let to = full_keys.components.iter_mut().skip(component).step_by(width);
             match kept {
                 None => to.zip(column).for_each(|(to, from)| *to = *from),
                 Some(kept) => to.zip(kept).for_each(|(to, row)| *to = column[*row as usize]),
             }
         }
         normalized.clear();
-        let hashes = full_keys.words.chunks_exact(width);
-        normalized.extend(hashes.map(|key| bytes::hash_words(key) & encoding.hash_mask));
+        let hashes = full_keys.components.chunks_exact(width);
+        normalized.extend(hashes.map(|key| bytes::hash_encoded(key) & encoding.hash_mask));
     }
 
     /// Hashes the bytes of the kept rows.
@@ -236,24 +236,24 @@ fn hash_each<'b>(
     (normalized, full_keys): (&mut Vec<u64>, &mut FullKeys),
 ) {
     normalized.resize(rows.len(), 0);
-    full_keys.words.resize(rows.len() * bytes::WIDTH, 0);
-    let to = full_keys.words.as_chunks_mut().0.iter_mut().zip(normalized);
-    for (row, (of_key, word)) in rows.zip(to) {
+    full_keys.components.resize(rows.len() * bytes::WIDTH, 0);
+    let to = full_keys.components.as_chunks_mut().0.iter_mut().zip(normalized);
+    for (row, (full_key, normalized)) in rows.zip(to) {
         let hash;
-        (*of_key, hash) = match key(row) {
-            Some(key) => bytes::words(key, &mut full_keys.long),
-            None => (bytes::NULL_WORDS, bytes::hash_words(&bytes::NULL_WORDS)),
+        (*full_key, hash) = match key(row) {
+            Some(key) => bytes::encode(key, &mut full_keys.long),
+            None => (bytes::NULL_KEY, bytes::hash_encoded(&bytes::NULL_KEY)),
         };
-        *word = hash & encoding.hash_mask;
+        *normalized = hash & encoding.hash_mask;
     }
 }
 
 /// Keeps some rows.
-pub(super) fn compact(words: &mut Vec<u64>, rows: Option<&[Row]>) {
+pub(super) fn compact(values: &mut Vec<u64>, rows: Option<&[Row]>) {
     let Some(rows) = rows else { return };
     // A kept row never moves towards the end.
     for (to, from) in rows.iter().enumerate() {
-        words[to] = words[*from as usize];
+        values[to] = values[*from as usize];
     }
-    words.truncate(rows.len());
+    values.truncate(rows.len());
 }

@@ -1,15 +1,15 @@
-//! Packs several words into one by their ranges in the build side.
+//! Packs the components of a key into one integer by their ranges in the build side.
 //!
 //! `((a − min a) · range of b + (b − min b)) · range of c + …` is exact, so hits need no
 //! comparison, while the product of the ranges is at most 2⁶⁴: always for two keys of 32 bits,
 //! mostly for two of 64. A probe value out of range equals no build value. (Normalised keys of
 //! Velox; Boncz, Neumann, Erling, *TPC-H Analyzed*, TPCTC 2013, §2.1.)
 
-/// Lowest and highest value of a word.
+/// Lowest and highest value of a component.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     signed: bool,
-    /// By the word's sign; empty while `highest` is below `lowest`.
+    /// By the component's sign; empty while `highest` is below `lowest`.
     lowest: u64,
     highest: u64,
 }
@@ -27,12 +27,12 @@ impl Range {
         if self.signed { SIGN } else { 0 }
     }
 
-    pub(crate) fn widen(&mut self, words: impl Iterator<Item = u64>) {
+    pub(crate) fn widen(&mut self, values: impl Iterator<Item = u64>) {
         let flip = self.flip();
         let (mut lowest, mut highest) = (self.lowest ^ flip, self.highest ^ flip);
-        for word in words {
-            lowest = lowest.min(word ^ flip);
-            highest = highest.max(word ^ flip);
+        for value in values {
+            lowest = lowest.min(value ^ flip);
+            highest = highest.max(value ^ flip);
         }
         (self.lowest, self.highest) = (lowest ^ flip, highest ^ flip);
     }
@@ -51,14 +51,14 @@ impl Range {
     }
 }
 
-/// How words are packed.
+/// How components are packed.
 #[derive(Debug, Clone)]
 pub(crate) struct Packing {
-    words: Box<[Packed]>,
+    components: Box<[PackedComponent]>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Packed {
+struct PackedComponent {
     lowest: u64,
     span: u64,
     factor: u64,
@@ -68,32 +68,32 @@ impl Packing {
     /// `None` if the ranges are too wide.
     pub(crate) fn of(ranges: &[Range]) -> Option<Self> {
         let mut product = 1_u128;
-        let mut words = Vec::with_capacity(ranges.len());
+        let mut components = Vec::with_capacity(ranges.len());
         for range in ranges {
             let (lowest, span) = (range.lowest, range.span());
             // A factor of 2⁶⁴ is only multiplied by zero.
-            words.push(Packed { lowest, span, factor: product as u64 });
+            components.push(PackedComponent { lowest, span, factor: product as u64 });
             product = product.checked_mul(u128::from(span) + 1)?;
         }
-        (product <= 1 << 64).then_some(Self { words: words.into() })
+        (product <= 1 << 64).then_some(Self { components: components.into() })
     }
 
     /// The highest packed key; the lowest is zero.
     pub(crate) fn highest(&self) -> u64 {
-        let part = |word: &Packed| word.span.wrapping_mul(word.factor);
-        self.words.iter().map(part).fold(0, u64::wrapping_add)
+        let most = |packed: &PackedComponent| packed.span.wrapping_mul(packed.factor);
+        self.components.iter().map(most).fold(0, u64::wrapping_add)
     }
 
-    /// The value of a word that contributes nothing.
-    pub(crate) fn neutral(&self, word: usize) -> u64 {
-        self.words[word].lowest
+    /// The value of a component that contributes nothing.
+    pub(crate) fn neutral(&self, component: usize) -> u64 {
+        self.components[component].lowest
     }
 
-    /// Adds a word's part to the packed keys, and flags rows in which it is out of range.
-    pub(crate) fn add(&self, word: usize, from: &[u64], to: &mut [u64], outside: &mut [bool]) {
-        let Packed { lowest, span, factor } = self.words[word];
-        for ((word, to), outside) in from.iter().zip(to).zip(outside) {
-            let above = word.wrapping_sub(lowest);
+    /// Adds a component to the packed keys, and flags rows in which it is out of range.
+    pub(crate) fn add(&self, component: usize, from: &[u64], to: &mut [u64], outside: &mut [bool]) {
+        let PackedComponent { lowest, span, factor } = self.components[component];
+        for ((value, to), outside) in from.iter().zip(to).zip(outside) {
+            let above = value.wrapping_sub(lowest);
             *outside |= above > span;
             *to = to.wrapping_add(above.wrapping_mul(factor));
         }
@@ -104,19 +104,19 @@ impl Packing {
 mod tests {
     use super::*;
 
-    fn range(signed: bool, words: &[i64]) -> Range {
+    fn range(signed: bool, values: &[i64]) -> Range {
         let mut range = Range::empty(signed);
-        range.widen(words.iter().map(|word| *word as u64));
+        range.widen(values.iter().map(|value| *value as u64));
         range
     }
 
     fn pack(packing: &Packing, rows: &[[i64; 2]]) -> Vec<Option<u64>> {
         let (mut to, mut outside) = (vec![0; rows.len()], vec![false; rows.len()]);
-        for word in 0..2 {
-            let column: Vec<u64> = rows.iter().map(|row| row[word] as u64).collect();
-            packing.add(word, &column, &mut to, &mut outside);
+        for component in 0..2 {
+            let column: Vec<u64> = rows.iter().map(|row| row[component] as u64).collect();
+            packing.add(component, &column, &mut to, &mut outside);
         }
-        to.into_iter().zip(outside).map(|(word, out)| (!out).then_some(word)).collect()
+        to.into_iter().zip(outside).map(|(key, out)| (!out).then_some(key)).collect()
     }
 
     #[test]
@@ -124,9 +124,9 @@ mod tests {
         let packing = Packing::of(&[range(true, &[-2, 3]), range(false, &[10, 11])]).unwrap();
         let rows: Vec<[i64; 2]> = (-3..5).flat_map(|a| (9..13).map(move |b| [a, b])).collect();
         let packed = pack(&packing, &rows);
-        for (row, word) in rows.iter().zip(&packed) {
+        for (row, key) in rows.iter().zip(&packed) {
             let inside = (-2..=3).contains(&row[0]) && (10..=11).contains(&row[1]);
-            assert_eq!(word.is_some(), inside, "{row:?}");
+            assert_eq!(key.is_some(), inside, "{row:?}");
         }
         let mut normalized: Vec<u64> = packed.into_iter().flatten().collect();
         normalized.sort_unstable();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_beyond_a_word_are_not_packed() {
+    fn ranges_beyond_64_bits_are_not_packed() {
         let whole = [range(true, &[i64::MIN, i64::MAX]), range(false, &[4, 4])];
         let packing = Packing::of(&whole).unwrap();
         let normalized = pack(&packing, &[[i64::MIN, 4], [i64::MAX, 4], [7, 5]]);

@@ -398,8 +398,8 @@ mod tests {
         let numbers: ArrayRef = Arc::new((0..rows).map(|i| Some(i * seed)).collect::<Int64Array>());
         let text = |i: i64| format!("a text longer than a view holds inline {}", i * seed);
         let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..rows).map(text)));
-        let words = (0..rows).map(|i| if (i + seed) % 3 == 0 { "a" } else { "b" });
-        let dictionary: ArrayRef = Arc::new(words.collect::<DictionaryArray<Int8Type>>());
+        let values = (0..rows).map(|i| if (i + seed) % 3 == 0 { "a" } else { "b" });
+        let dictionary: ArrayRef = Arc::new(values.collect::<DictionaryArray<Int8Type>>());
         RecordBatch::try_from_iter([("a", numbers), ("b", texts), ("c", dictionary)]).unwrap()
     }
 

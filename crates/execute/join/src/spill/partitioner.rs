@@ -12,7 +12,7 @@ use workahead_walks::walk::Row;
 use super::file::compact;
 use super::level::Level;
 use crate::keys::{EncodingKind, KeyEncoding, NormalizedKeys, Reader, mixed};
-use crate::memory_estimate::WORD_BYTES;
+use crate::memory_estimate::KEY_BYTES;
 use crate::{JoinSpec, Side};
 
 /// Partitions the rows of one side.
@@ -34,7 +34,7 @@ pub(crate) struct Partitioner {
 
 impl Partitioner {
     /// Bytes per row: its number and key, and scratch.
-    pub(crate) const ROW_BYTES: usize = 2 * size_of::<Row>() + 4 * WORD_BYTES;
+    pub(crate) const ROW_BYTES: usize = 2 * size_of::<Row>() + 4 * KEY_BYTES;
 
     /// Uses `bits` bits of the hash after those of the levels above.
     pub(crate) fn new(spec: &JoinSpec, side: Side, level: Level, bits: u32) -> Self {
@@ -57,8 +57,8 @@ impl Partitioner {
         }
     }
 
-    fn partition_of(&self, word: u64) -> usize {
-        let hash = mixed(word) << self.used;
+    fn partition_of(&self, key: u64) -> usize {
+        let hash = mixed(key) << self.used;
         (hash >> (u64::BITS - self.bits)) as usize
     }
 
@@ -67,23 +67,23 @@ impl Partitioner {
         self.reader.read(&self.encoding, batch, &mut self.keys)?;
         let normalized = self.keys.values();
         let mut next = vec![0; (1 << self.bits) + 1];
-        normalized.iter().for_each(|word| next[self.partition_of(*word) + 1] += 1);
+        normalized.iter().for_each(|key| next[self.partition_of(*key) + 1] += 1);
         for partition in 1..next.len() {
             next[partition] += next[partition - 1];
         }
         self.starts.clone_from(&next);
         let (mut rows, mut sorted) = (vec![0; normalized.len()], vec![0; normalized.len()]);
-        for (at, word) in normalized.iter().enumerate() {
-            let to = &mut next[self.partition_of(*word)];
+        for (at, key) in normalized.iter().enumerate() {
+            let to = &mut next[self.partition_of(*key)];
             rows[*to] = self.keys.row(at as Row);
-            sorted[*to] = *word;
+            sorted[*to] = *key;
             *to += 1;
         }
         (self.rows, self.normalized) = (rows, sorted);
         // A column may be a part of something large that its reader wants to free.
         self.keys.release_borrowed();
         let full_keys = &self.keys.full_keys;
-        self.key_bytes = full_keys.words.len() * WORD_BYTES + full_keys.long.len();
+        self.key_bytes = full_keys.components.len() * KEY_BYTES + full_keys.long.len();
         Ok(())
     }
 

@@ -66,7 +66,7 @@ proptest! {
                     outputs(table(&join, &build), &probe),
                     "{:?}", how
                 ),
-                // -1 and 2⁶⁴-1 are one word; integers of two widths are not rows of one form.
+                // -1 and 2⁶⁴-1 have the same bits; integers of two widths are not rows of one form.
                 Err(error) => {
                     prop_assert!(error.to_string().contains("cast"), "{error}");
                     prop_assert_ne!(of_probe, of_build);
