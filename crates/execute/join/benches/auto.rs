@@ -52,18 +52,18 @@ struct Inputs {
 
 impl Inputs {
     fn new(rows: u32, probes: usize, percent: u32, columns: usize, keys: Keys) -> Self {
-        let mut draws = Random::of(1);
+        let mut random = Random::of(1);
         let key = |entry: u32| match keys {
             Keys::Spread => Random::of(u64::from(entry)).number() as i64,
             Keys::Dense => i64::from(entry) - 1000,
             Keys::Quarter => i64::from(entry) * 4 + i64::from(entry % 3),
             Keys::Eighth => i64::from(entry) * 8 + i64::from(entry % 7),
         };
-        let build: Vec<i64> = draws.permutation(rows).into_iter().map(key).collect();
+        let build: Vec<i64> = random.permutation(rows).into_iter().map(key).collect();
         let mut probe = || {
-            let entry = draws.below(rows);
+            let entry = random.below(rows);
             // Misses lie beside the build side's keys, as after a selection of them.
-            if draws.below(100) < percent { key(entry) } else { key(rows + entry) }
+            if random.below(100) < percent { key(entry) } else { key(rows + entry) }
         };
         let probe: Vec<i64> = (0..probes).map(|_| probe()).collect();
         Self {

@@ -55,11 +55,11 @@ fn main() {
         (vec![4 << 10, 1 << 20], arguments.number("--rows").unwrap_or(4 << 20), lengths)
     };
     for build_rows in sizes {
-        let mut draws = Random::of(1);
-        let permuted = draws.permutation(build_rows);
+        let mut random = Random::of(1);
+        let permuted = random.permutation(build_rows);
         let keys: Vec<i64> = permuted.into_iter().map(|key| i64::from(key) * 7919).collect();
         let probes: Vec<i64> =
-            (0..probe_rows).map(|_| keys[draws.below(build_rows) as usize]).collect();
+            (0..probe_rows).map(|_| keys[random.below(build_rows) as usize]).collect();
         for columns in [1, 4, 12] {
             let build = inputs::batches(&keys, ("b", columns), GIVEN_ROWS);
             let batches = inputs::batches(&probes, ("p", columns), GIVEN_ROWS);

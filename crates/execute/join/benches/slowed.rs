@@ -97,11 +97,11 @@ fn main() {
     } else {
         (1 << 20, arguments.number("--rows").unwrap_or(16 << 20))
     };
-    let mut draws = Random::of(1);
-    let permuted = draws.permutation(build_rows as u32);
+    let mut random = Random::of(1);
+    let permuted = random.permutation(build_rows as u32);
     let keys: Vec<i64> = permuted.into_iter().map(|key| i64::from(key) * 7919).collect();
     let probes: Vec<i64> =
-        (0..probe_rows).map(|_| keys[draws.below(build_rows as u32) as usize]).collect();
+        (0..probe_rows).map(|_| keys[random.below(build_rows as u32) as usize]).collect();
     let build = inputs::batches(&keys, ("b", 1), 8192);
     let batches = inputs::batches(&probes, ("p", 1), 8192);
     let schemas = (build[0].schema(), batches[0].schema());

@@ -185,9 +185,9 @@ mod tests {
     /// Throughputs around true ones: a drift that all levels of a round share, and each its own
     /// noise; now and then a round in which one level was disturbed.
     fn simulated(truth: &[f64], noise: f64, seed: u64) -> Vec<Vec<f64>> {
-        let mut draws = ChaCha8Rng::seed_from_u64(seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut normal = move || {
-            let sum: f64 = (0..12).map(|_| draws.random_range(0.0..1.0)).sum();
+            let sum: f64 = (0..12).map(|_| random.random_range(0.0..1.0)).sum();
             sum - 6.0
         };
         let mut levels = vec![Vec::new(); truth.len()];

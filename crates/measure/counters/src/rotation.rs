@@ -72,9 +72,9 @@ impl Rotation {
         let (round, place) = (position / groups, position % groups);
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         // A stream of its own for each round: no round depends on how many were drawn before it.
-        let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
-        draws.set_stream(round);
-        order.shuffle(&mut draws);
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(round);
+        order.shuffle(&mut random);
         order[usize::try_from(place).expect("less than the number of groups")]
     }
 

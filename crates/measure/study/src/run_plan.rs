@@ -179,9 +179,9 @@ impl RunPlan {
             Order::Abba => {}
             Order::Random => {
                 let seed = self.cells.first().map_or(0, |cell| cell.seed);
-                let mut draws = ChaCha8Rng::seed_from_u64(seed);
-                draws.set_stream((block as u64) << 32 | u64::from(repetition));
-                cells.shuffle(&mut draws);
+                let mut random = ChaCha8Rng::seed_from_u64(seed);
+                random.set_stream((block as u64) << 32 | u64::from(repetition));
+                cells.shuffle(&mut random);
             }
         }
         let visit = |(slot, cell)| Visit { cell, repetition, slot };

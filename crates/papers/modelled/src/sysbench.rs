@@ -151,11 +151,11 @@ fn oltp(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Table
 
 impl Table {
     /// The row generator of each thread.
-    fn draws(&self, purpose: u32) -> impl Iterator<Item = Rows> {
+    fn generators(&self, purpose: u32) -> impl Iterator<Item = Rows> {
         let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
         (0..self.threads as u32).map(move |thread| {
-            let mut draws = Random::new(seed, purpose, thread);
-            let row = move || distribution.row(&mut draws, rows, Flavour::V04) - 1;
+            let mut random = Random::new(seed, purpose, thread);
+            let row = move || distribution.row(&mut random, rows, Flavour::V04) - 1;
             Box::new(row) as Rows
         })
     }
@@ -169,7 +169,7 @@ impl Table {
         purpose: u32,
     ) -> OltpRun {
         let oltp = Oltp { transactions, ..self.oltp };
-        let (scripts, did) = oltp.threads(self.draws(purpose));
+        let (scripts, did) = oltp.threads(self.generators(purpose));
         let mut tasks = self.sharing.tasks(model);
         let placed = |(at, script)| (model.cpu(at), script);
         tasks.add(

@@ -14,21 +14,21 @@ const ALL: &str = include_str!("machine.toml");
 
 /// Some of every kind of operation, near and far, aligned and not.
 fn ops(thread: u64, count: usize) -> impl Iterator<Item = Op> {
-    let mut draws = Random::of(40 + thread);
+    let mut random = Random::of(40 + thread);
     (0..count).map(move |turn| {
-        let span = [1 << 9, 1 << 12, 1 << 15, 1 << 19][draws.below(4) as usize];
-        let own = if draws.below(2) == 0 { thread << 24 } else { 0 };
-        let address = own + u64::from(draws.below(span));
-        let bytes = 1 << draws.below(8);
-        let after =
-            [Dependence::None, Dependence::Load, Dependence::Announcement][draws.below(3) as usize];
-        match draws.below(16) {
-            0 => Op::Compute { uops: 1 + draws.below(9) },
+        let span = [1 << 9, 1 << 12, 1 << 15, 1 << 19][random.below(4) as usize];
+        let own = if random.below(2) == 0 { thread << 24 } else { 0 };
+        let address = own + u64::from(random.below(span));
+        let bytes = 1 << random.below(8);
+        let after = [Dependence::None, Dependence::Load, Dependence::Announcement]
+            [random.below(3) as usize];
+        match random.below(16) {
+            0 => Op::Compute { uops: 1 + random.below(9) },
             1 | 2 => Op::Store { address, bytes },
-            3 => Op::Announce { address, hint: draws.below(2) == 0 },
-            4 => Op::Branch { at: address & !3, taken: draws.below(3) > 0, back: turn % 2 == 0 },
+            3 => Op::Announce { address, hint: random.below(2) == 0 },
+            4 => Op::Branch { at: address & !3, taken: random.below(3) > 0, back: turn % 2 == 0 },
             5 => Op::Fetch { address: address + (1 << 30), bytes, density: 512 },
-            6 if draws.below(8) == 0 => Op::Pause { cycles: 10 },
+            6 if random.below(8) == 0 => Op::Pause { cycles: 10 },
             7 => Op::Load { address: turn as u64 * 16, bytes: 16, after: Dependence::None },
             _ => Op::Load { address, bytes, after },
         }

@@ -75,19 +75,19 @@ impl Server {
     }
 
     pub(super) fn observed(&self, seen: Seen, seed: u64) -> Observed {
-        let mut draws = Draws(ChaCha8Rng::seed_from_u64(seed));
+        let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
         let mut queue = Queue::default();
         let ceiling = self.ceiling();
         // Load wanders, as that of a morning does, and has its own noise from second to second.
-        let phase = draws.share();
+        let phase = random.share();
         let windows = (0..seen.windows).map(|at| {
             let turn = at as f64 / seen.windows as f64 * 2.0 + phase;
             let share = 0.5 + 0.5 * (turn * std::f64::consts::TAU).sin();
             let mean = seen.loads.0 + (seen.loads.1 - seen.loads.0) * share;
-            let load = (ceiling * mean * (1.0 + 0.03 * draws.normal())).max(1.0);
-            let waits = self.serial.map(|serial| queue.second(load, serial, &mut draws));
-            let ended = (load + load.sqrt() * draws.normal()).round().max(0.0);
-            let busy = self.busy_at(ended) * (1.0 + seen.noise * draws.normal());
+            let load = (ceiling * mean * (1.0 + 0.03 * random.normal())).max(1.0);
+            let waits = self.serial.map(|serial| queue.second(load, serial, &mut random));
+            let ended = (load + load.sqrt() * random.normal()).round().max(0.0);
+            let busy = self.busy_at(ended) * (1.0 + seen.noise * random.normal());
             let busy = busy.clamp(0.0, self.cpus);
             let server = Some((busy - self.idle).max(0.0));
             let kinds = Resource::WAITS.iter().map(|resource| {
@@ -111,9 +111,9 @@ impl Server {
     }
 }
 
-struct Draws(ChaCha8Rng);
+struct Random(ChaCha8Rng);
 
-impl Draws {
+impl Random {
     fn share(&mut self) -> f64 {
         self.0.random_range(0.0..1.0)
     }
@@ -137,12 +137,12 @@ struct Queue {
 
 impl Queue {
     /// Sessions that wait, in the mean of the looks of a second.
-    fn second(&mut self, load: f64, serial: Serial, draws: &mut Draws) -> f64 {
+    fn second(&mut self, load: f64, serial: Serial, random: &mut Random) -> f64 {
         let begun = self.now_s.floor();
         let mut looks = (1..=LOOKS).map(|look| begun + look as f64 / LOOKS as f64).peekable();
         let mut waiting = 0;
         while self.now_s < begun + 1.0 {
-            self.now_s += draws.exponential(1.0 / load);
+            self.now_s += random.exponential(1.0 / load);
             while let Some(look) = looks.next_if(|look| *look <= self.now_s) {
                 self.leave(look);
                 let is_served = usize::from(serial.resource == Resource::Locks);
@@ -151,7 +151,7 @@ impl Queue {
             self.leave(self.now_s);
             let hold_s = match serial.is_constant {
                 true => serial.hold_s,
-                false => draws.exponential(serial.hold_s),
+                false => random.exponential(serial.hold_s),
             };
             let begins = self.ends_s.back().copied().unwrap_or(self.now_s);
             self.ends_s.push_back(begins + hold_s);

@@ -47,10 +47,10 @@ impl Server {
     }
 
     fn captured(&self, seed: u64) -> Capture {
-        let mut draws = ChaCha8Rng::seed_from_u64(seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut noisy = |value: f64| {
             // The sum of uniform draws is near enough to normal.
-            let normal: f64 = (0..12).map(|_| draws.random_range(0.0..1.0)).sum::<f64>() - 6.0;
+            let normal: f64 = (0..12).map(|_| random.random_range(0.0..1.0)).sum::<f64>() - 6.0;
             (value * (1.0 + self.noise * normal)).max(0.0)
         };
         const SECONDS: f64 = 10.0;

@@ -158,12 +158,12 @@ fn shows_the_chain(scopes: &[(Scope, bool)]) {
 }
 
 #[test]
-fn a_ring_per_cpu_shows_who_called_whom() {
+fn a_ring_per_cpu_shows_callers_and_callees() {
     shows_the_chain(&[(Scope::Cpus, true)]);
 }
 
 #[test]
-fn a_ring_per_thread_shows_who_called_whom() {
+fn a_ring_per_thread_shows_callers_and_callees() {
     shows_the_chain(&[(Scope::Threads, true), (Scope::Threads, false)]);
 }
 

@@ -172,13 +172,13 @@ impl Source for Constructed<'_> {
         privilege: Privilege,
         target: &Target,
     ) -> Result<Box<dyn Counting>, CountError> {
-        let mut draws = ChaCha8Rng::seed_from_u64(self.model.seed);
-        draws.set_stream(self.opened as u64);
+        let mut random = ChaCha8Rng::seed_from_u64(self.model.seed);
+        random.set_stream(self.opened as u64);
         self.opened += 1;
         let cpu = target.cpu().unwrap_or(0);
         let per_s = match privilege {
-            Privilege::Both => system(&mut draws),
-            _ => self.model.per_s(privilege == Privilege::Kernel, cpu, &mut draws),
+            Privilege::Both => system(&mut random),
+            _ => self.model.per_s(privilege == Privilege::Kernel, cpu, &mut random),
         };
         let of = |event: &Event| {
             *per_s.get(&event.name).unwrap_or_else(|| panic!("{} has no rate", event.name))
@@ -192,14 +192,14 @@ impl Source for Constructed<'_> {
 
 impl Model {
     /// Counts in a second of one side on one CPU.
-    fn per_s(&self, kernel: bool, cpu: u32, draws: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
-        let mut side = Side::scattered(kernel, draws);
+    fn per_s(&self, kernel: bool, cpu: u32, random: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
+        let mut side = Side::scattered(kernel, random);
         side.scale("cpi", self.slower);
         // The first CPU of a core takes the interrupts: a little more of one, less of the other.
         let first = self.cores.iter().position(|core| core[0] == cpu).is_some_and(|at| at % 2 == 0);
         side.scale("l1d", if first { 1.02 } else { 0.98 });
         let share = if kernel { 1.0 - USER_TIME } else { USER_TIME };
-        let cycles = BUSY * share * self.hz * (1.0 + 0.02 * normal(draws));
+        let cycles = BUSY * share * self.hz * (1.0 + 0.02 * normal(random));
         let instructions = cycles / side.of("cpi");
         let per_s = |(name, rate): (String, f64)| (name, rate * instructions);
         self.events(&side).into_iter().map(per_s).collect()
@@ -207,7 +207,7 @@ impl Model {
 }
 
 /// What the kernel counts itself.
-fn system(draws: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
+fn system(random: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
     let per_s = [
         ("task_clock", BUSY * 1e9),
         ("cpu_clock", 1e9),
@@ -217,7 +217,7 @@ fn system(draws: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
         ("context_switches", 5200.0),
         ("cpu_migrations", 31.0),
     ];
-    per_s.map(|(name, rate)| (name.to_owned(), rate * (1.0 + 0.03 * normal(draws)))).into()
+    per_s.map(|(name, rate)| (name.to_owned(), rate * (1.0 + 0.03 * normal(random)))).into()
 }
 
 struct Open {

@@ -90,10 +90,10 @@ impl Side {
     }
 
     /// With every quantity scattered by its deviation.
-    pub(crate) fn scattered(kernel: bool, draws: &mut ChaCha8Rng) -> Self {
+    pub(crate) fn scattered(kernel: bool, random: &mut ChaCha8Rng) -> Self {
         let mut side = Self::steady(kernel);
         for (name, _, _, deviation) in TRANSACTIONS {
-            side.scale(name, 1.0 + deviation * normal(draws));
+            side.scale(name, 1.0 + deviation * normal(random));
         }
         side
     }
@@ -120,6 +120,6 @@ fn power(base: f64, exponent: u32) -> f64 {
 }
 
 /// Nearly normal, and never far out: the sum of twelve uniform draws, less their mean.
-pub(crate) fn normal(draws: &mut ChaCha8Rng) -> f64 {
-    (0..12).map(|_| draws.random::<f64>()).sum::<f64>() - 6.0
+pub(crate) fn normal(random: &mut ChaCha8Rng) -> f64 {
+    (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
 }

@@ -16,7 +16,7 @@ pub(crate) struct Select {
 
 struct Selecting {
     rows: i64,
-    draws: Random,
+    random: Random,
     account: i64,
     statement: Option<StatementId>,
 }
@@ -29,7 +29,7 @@ impl Client for Selecting {
     }
 
     fn next(&mut self) -> Next {
-        self.account = self.draws.within(1, self.rows);
+        self.account = self.random.within(1, self.rows);
         Next::at_once(0)
     }
 
@@ -63,8 +63,8 @@ impl Workload for Select {
     }
 
     fn client(&self, number: u32) -> Box<dyn Client> {
-        let draws = Random::new(1, ACCOUNTS, number);
-        Box::new(Selecting { rows: self.rows, draws, account: 1, statement: None })
+        let random = Random::new(1, ACCOUNTS, number);
+        Box::new(Selecting { rows: self.rows, random, account: 1, statement: None })
     }
 
     fn check(&self, _: &mut dyn Session, _: Moment) -> Result<Vec<Condition>, SessionError> {

@@ -45,11 +45,11 @@ pub fn interval<T: Copy>(
         return None;
     }
     let found = statistic(values)?;
-    let mut draws = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut resample = values.to_vec();
     let mut replicates = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        resample.fill_with(|| values[draws.random_range(0..n)]);
+        resample.fill_with(|| values[random.random_range(0..n)]);
         replicates.push(statistic(&resample)?);
     }
     let replicates = sorted(&replicates);

@@ -196,9 +196,9 @@ fn bootstrap_of_the_spatial_data() {
 /// less of the bootstrap, which is known to be narrow for few samples.
 #[test]
 fn coverage_by_simulation() {
-    let mut draws = ChaCha8Rng::seed_from_u64(2005);
+    let mut random = ChaCha8Rng::seed_from_u64(2005);
     // Sums of twelve uniform draws: normal enough, mean 6.
-    let mut normal = || (0..12).map(|_| draws.random::<f64>()).sum::<f64>();
+    let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>();
     let (mut by_t, mut by_bootstrap) = (0, 0);
     let rounds = 400;
     for round in 0..rounds {

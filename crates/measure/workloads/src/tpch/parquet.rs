@@ -72,7 +72,7 @@ pub(super) fn write_parts(
     let workers = threads.get().min(source.parts as usize) as u32;
     let mut file = RowGroupFile::create(path, source.tpch.schema(source.table))?;
     let encoders = file.encoders();
-    let crew = WorkerState {
+    let state = WorkerState {
         source,
         next: AtomicU32::new(0),
         over: AtomicBool::new(false),
@@ -83,12 +83,12 @@ pub(super) fn write_parts(
     let rows = thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
         for _ in 0..workers {
-            let (crew, encoders, send) = (&crew, encoders.clone(), send.clone());
-            scope.spawn(move || crew.work(&encoders, &send));
+            let (state, encoders, send) = (&state, encoders.clone(), send.clone());
+            scope.spawn(move || state.work(&encoders, &send));
         }
         drop(send);
-        let rows = append_all(&crew, &mut file, &receive);
-        crew.dismiss();
+        let rows = append_all(&state, &mut file, &receive);
+        state.dismiss();
         rows
     })?;
     if watch.stop() {
@@ -102,13 +102,13 @@ type Made = (u32, Result<EncodedRowGroup, WorkloadError>);
 
 /// Appends parts in order as they come.
 fn append_all(
-    crew: &WorkerState,
+    state: &WorkerState,
     file: &mut RowGroupFile,
     made: &mpsc::Receiver<Made>,
 ) -> Result<u64, WorkloadError> {
     let mut waiting = BTreeMap::new();
     let mut rows = 0;
-    for next in 0..crew.source.parts {
+    for next in 0..state.source.parts {
         let group: EncodedRowGroup = loop {
             if let Some(group) = waiting.remove(&next) {
                 break group;
@@ -118,7 +118,7 @@ fn append_all(
         };
         rows += group.rows();
         file.append(group)?;
-        crew.appended.set(next + 1);
+        state.appended.set(next + 1);
     }
     Ok(rows)
 }

@@ -36,13 +36,13 @@ impl Sink<(&Record, &Record)> for Hits {
 impl Join {
     /// A join with `probes` probes in random order.
     pub(crate) fn new(probes: u32) -> Self {
-        let mut draws = Random::of(1);
+        let mut random = Random::of(1);
         let mut side =
-            || drawn_table(ROWS, ROWS, &mut draws, Pages::Small).expect("memory for a side");
+            || drawn_table(ROWS, ROWS, &mut random, Pages::Small).expect("memory for a side");
         let (build, probe) = (side(), side());
         let keys = build.iter().map(|record| record.key);
         let chains = Chains::build(keys, Pages::Small).expect("memory for the table");
-        let rids: Vec<u32> = (0..probes).map(|_| draws.below(ROWS)).collect();
+        let rids: Vec<u32> = (0..probes).map(|_| random.below(ROWS)).collect();
         let rids = PageBuffer::copied(&rids, Pages::Small).expect("memory for row ids");
         Self { build, probe, chains, rids }
     }

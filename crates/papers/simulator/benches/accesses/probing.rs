@@ -22,7 +22,7 @@ const OPS: usize = 7;
 /// The accesses of a probe, generated on demand.
 #[derive(Clone)]
 pub(crate) struct Probing {
-    draws: Random,
+    random: Random,
     probes: u64,
     probe: u64,
     ops: [Op; OPS],
@@ -37,13 +37,13 @@ impl Probing {
     /// `probes` probes by a thread.
     pub(crate) fn new(probes: u64, thread: u64, updates: u64) -> Self {
         let ops = [Op::Compute { uops: 1 }; OPS];
-        let draws = Random::of(7 + thread);
-        Self { draws, probes, probe: 0, ops, at: OPS, updates, own: thread << 28 }
+        let random = Random::of(7 + thread);
+        Self { random, probes, probe: 0, ops, at: OPS, updates, own: thread << 28 }
     }
 
     fn probe(&mut self) -> [Op; OPS] {
         let mut place = |part: u64, bytes: u64| {
-            let at = self.draws.below((PART / bytes) as u32);
+            let at = self.random.below((PART / bytes) as u32);
             TABLE + part * PART + u64::from(at) * bytes
         };
         let after = Dependence::Load;
@@ -104,9 +104,9 @@ pub(crate) fn really(probes: usize) -> u64 {
     let table = [vec![0_u64; part / 8], vec![0_u64; part / 8], vec![0_u64; part / 8]];
     let input = vec![[0_u64; 2]; probes];
     let mut output = vec![[0_u64; 3]; probes];
-    let mut draws = Random::of(7);
+    let mut random = Random::of(7);
     for (row, joined) in input.iter().zip(&mut output) {
-        let mut place = |words: usize| draws.below((part / 8 / words) as u32) as usize * words;
+        let mut place = |words: usize| random.below((part / 8 / words) as u32) as usize * words;
         let bucket = black_box(table[0][place(1)] + row[0]) as usize;
         let cell = black_box(table[1][place(2) + bucket]) as usize;
         let found = black_box(table[2][place(4) + cell]);

@@ -122,7 +122,7 @@ pub struct Execution<'f> {
     /// Address of its own bytes.
     own: u64,
     /// Outcomes of unpredictable branches.
-    draws: Random,
+    random: Random,
     /// Fractions of loads, stores and micro-operations carried over, in instructions.
     left: [f64; 3],
     instructions: u64,
@@ -133,7 +133,7 @@ impl<'f> Execution<'f> {
     #[must_use]
     pub fn new(footprint: &'f Footprint, own: u64, seed: u64) -> Self {
         let places = (0..footprint.functions.len()).map(|at| footprint.place(at)).collect();
-        Self { footprint, places, own, draws: Random::of(seed), left: [0.0; 3], instructions: 0 }
+        Self { footprint, places, own, random: Random::of(seed), left: [0.0; 3], instructions: 0 }
     }
 
     /// Instructions so far.
@@ -215,7 +215,7 @@ impl<'f> Execution<'f> {
         // Out of 2^16, so that the same branches depend on data on every machine.
         let depends = ((mixed >> 16 & 0xffff) as f64) < self.footprint.mix.unpredictable * 65536.0;
         match depends {
-            true => self.draws.number() & 1 == 1,
+            true => self.random.number() & 1 == 1,
             false => mixed & 1 == 1,
         }
     }

@@ -163,8 +163,8 @@ fn branches_of_walks_are_guessed() {
         counts
     };
     let (even, mut drawn) = (join(), join());
-    let mut draws = Random::of(1);
-    let mut side = || drawn_table(ROWS, ROWS, &mut draws, PageSize::Small).unwrap();
+    let mut random = Random::of(1);
+    let mut side = || drawn_table(ROWS, ROWS, &mut random, PageSize::Small).unwrap();
     (drawn.build, drawn.probe) = (side(), side());
     drawn.chains =
         Chains::build(drawn.build.iter().map(|record| record.key), PageSize::Small).unwrap();

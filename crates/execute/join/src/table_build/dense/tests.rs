@@ -16,12 +16,12 @@ use crate::{HashJoin, JoinType, Side, StopCheck};
 
 /// A build side: keys in a range, all distinct or drawn from `among` values.
 fn batches(seed: u64, sizes: &[usize], among: Option<u32>) -> Vec<RecordBatch> {
-    let mut draws = Random::of(seed);
+    let mut random = Random::of(seed);
     let rows: usize = sizes.iter().sum();
-    let mut unique = draws.permutation(rows as u32).into_iter();
+    let mut unique = random.permutation(rows as u32).into_iter();
     let mut key = || {
         let entry = match among {
-            Some(among) => draws.below(among),
+            Some(among) => random.below(among),
             None => unique.next().expect("one a row"),
         };
         i64::from(entry) - 500

@@ -86,9 +86,9 @@ pub(super) fn heads(
 ) -> Vec<Head> {
     let first = (0..cpus)
         .filter_map(|cpu| statements.iter().position(|statement| statement.process_of.cpu == cpu));
-    let mut draws = Random::of(seed);
+    let mut random = Random::of(seed);
     let begins: Vec<(usize, Ticks)> =
-        first.map(|statement| (statement, draws.number() % over)).collect();
+        first.map(|statement| (statement, random.number() % over)).collect();
     let earliest = begins.iter().map(|(_, begins)| *begins).min().unwrap_or_default();
     let last = begins.iter().map(|(_, begins)| *begins).max().unwrap_or_default();
     let heads = begins.into_iter().filter(|(_, begins)| *begins < last);

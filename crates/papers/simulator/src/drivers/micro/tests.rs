@@ -6,9 +6,9 @@ use super::*;
 
 /// T1 with a1 from T2's keys, all values of a2 equally often, any a3.
 fn rows(count: u32, t2_rows: u32) -> Vec<[u32; 3]> {
-    let mut draws = Random::of(7);
-    let a2 = draws.permutation(count);
-    let row = |place| [draws.below(t2_rows) + 1, place % (count / 2) + 1, draws.below(500) + 1];
+    let mut random = Random::of(7);
+    let a2 = random.permutation(count);
+    let row = |place| [random.below(t2_rows) + 1, place % (count / 2) + 1, random.below(500) + 1];
     a2.into_iter().map(row).collect()
 }
 

@@ -118,7 +118,7 @@ impl Tables {
             let pages = rows[table].div_ceil(rows_per_page);
             Extent { base: space.reserve(pages * PAGE_BYTES), row_bytes, rows_per_page }
         });
-        let mut draws = Random::of(seed);
+        let mut random = Random::of(seed);
         let mut tables = Self {
             extents,
             data,
@@ -137,30 +137,30 @@ impl Tables {
             new_orders: 0,
             orders: Vec::new(),
             lines: Vec::new(),
-            items: (0..items).map(|_| 100 + i64::from(draws.below(9_901))).collect(),
+            items: (0..items).map(|_| 100 + i64::from(random.below(9_901))).collect(),
             stock: Vec::new(),
         };
         let stock = (0..warehouses * items)
-            .map(|_| Stock { quantity: 10 + i64::from(draws.below(91)), ordered: 0 });
+            .map(|_| Stock { quantity: 10 + i64::from(random.below(91)), ordered: 0 });
         tables.stock = stock.collect();
         for district in 0..districts {
-            tables.load_orders(sizes, district, &mut draws);
+            tables.load_orders(sizes, district, &mut random);
         }
         tables
     }
 
     /// An order of each customer in random order; the last three in ten are not delivered.
-    fn load_orders(&mut self, sizes: Sizes, district: u32, draws: &mut Random) {
-        let of_whom = draws.permutation(sizes.customers);
-        for (number, customer) in (1..).zip(of_whom) {
+    fn load_orders(&mut self, sizes: Sizes, district: u32, random: &mut Random) {
+        let customers = random.permutation(sizes.customers);
+        for (number, customer) in (1..).zip(customers) {
             let carried = number < sizes.first_open();
-            let lines = 5 + draws.below(11);
+            let lines = 5 + random.below(11);
             let first_line = self.lines.len() as u32;
             for _ in 0..lines {
-                let item = draws.below(sizes.items);
+                let item = random.below(sizes.items);
                 let stock = district / DISTRICTS * sizes.items + item;
                 // Orders delivered before the first transaction have amount 0 (clause 4.3.3.1).
-                let amount = if carried { 0 } else { 1 + i64::from(draws.below(999_999)) };
+                let amount = if carried { 0 } else { 1 + i64::from(random.below(999_999)) };
                 self.lines.push(Line { stock, amount, delivered: carried });
             }
             self.new_orders += u32::from(!carried);

@@ -28,11 +28,11 @@ impl Session {
     pub(super) async fn live(self) {
         while let Some(number) = self.next() {
             let Options { seed, work, .. } = self.engine().options;
-            let mut draws = Random::of(seed ^ (number + 1).wrapping_mul(0xD129_42F0_57A3_5B41));
+            let mut random = Random::of(seed ^ (number + 1).wrapping_mul(0xD129_42F0_57A3_5B41));
             match work {
-                Work::Transactions => self.serve(&mut draws).await,
-                Work::Reads => self.probe(&mut draws, 0).await,
-                Work::Mixed => self.probe(&mut draws, 50).await,
+                Work::Transactions => self.serve(&mut random).await,
+                Work::Reads => self.probe(&mut random, 0).await,
+                Work::Mixed => self.probe(&mut random, 50).await,
             }
         }
     }
@@ -46,15 +46,15 @@ impl Session {
         })
     }
 
-    async fn serve(&self, draws: &mut Random) {
+    async fn serve(&self, random: &mut Random) {
         let request = super::space::reads(self.heap(7168), 128);
         self.call(RECEIVE, &request.collect::<Vec<Op>>());
-        match draws.below(100) {
-            0..45 => self.new_order(draws).await,
-            45..88 => self.payment(draws).await,
-            88..92 => self.order_status(draws).await,
-            92..96 => self.delivery(draws).await,
-            _ => self.stock_level(draws).await,
+        match random.below(100) {
+            0..45 => self.new_order(random).await,
+            45..88 => self.payment(random).await,
+            88..92 => self.order_status(random).await,
+            92..96 => self.delivery(random).await,
+            _ => self.stock_level(random).await,
         }
         let answer = super::space::writes(self.heap(7424), 256);
         self.call(REPLY, &answer.collect::<Vec<Op>>());
@@ -78,13 +78,13 @@ impl Session {
         self.engine().options.sizes
     }
 
-    async fn new_order(&self, draws: &mut Random) {
+    async fn new_order(&self, random: &mut Random) {
         let sizes = self.sizes();
-        let warehouse = draws.below(sizes.warehouses);
-        let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
-        let customer = district * sizes.customers + customer(draws, sizes);
-        let items = ordered_items(draws, sizes, warehouse);
-        let fails = draws.below(100) == 0;
+        let warehouse = random.below(sizes.warehouses);
+        let district = warehouse * DISTRICTS + random.below(DISTRICTS);
+        let customer = district * sizes.customers + customer(random, sizes);
+        let items = ordered_items(random, sizes, warehouse);
+        let fails = random.below(100) == 0;
         self.begin(0);
         let mut locked = Vec::new();
         self.statement(0);
@@ -174,12 +174,12 @@ impl Session {
         self.put(OPEN, (order_key(district, number), row)).await;
     }
 
-    async fn payment(&self, draws: &mut Random) {
+    async fn payment(&self, random: &mut Random) {
         let sizes = self.sizes();
-        let warehouse = draws.below(sizes.warehouses);
-        let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
-        let selector = payment_customer(draws, sizes, warehouse, district);
-        let cents = 100 + i64::from(draws.below(499_901));
+        let warehouse = random.below(sizes.warehouses);
+        let district = warehouse * DISTRICTS + random.below(DISTRICTS);
+        let selector = payment_customer(random, sizes, warehouse, district);
+        let cents = 100 + i64::from(random.below(499_901));
         self.begin(1);
         let mut locked = Vec::new();
         self.lock(&mut locked, (TableId::Warehouse, warehouse)).await;
@@ -232,11 +232,11 @@ impl Session {
         found[found.len() / 2]
     }
 
-    async fn order_status(&self, draws: &mut Random) {
+    async fn order_status(&self, random: &mut Random) {
         let sizes = self.sizes();
-        let warehouse = draws.below(sizes.warehouses);
-        let district = warehouse * DISTRICTS + draws.below(DISTRICTS);
-        let selector = customer_of(draws, sizes, district);
+        let warehouse = random.below(sizes.warehouses);
+        let district = warehouse * DISTRICTS + random.below(DISTRICTS);
+        let selector = customer_of(random, sizes, district);
         self.begin(2);
         let customer = self.customer(selector, 16).await;
         self.statement(18);
@@ -259,8 +259,8 @@ impl Session {
         stock
     }
 
-    async fn delivery(&self, draws: &mut Random) {
-        let warehouse = draws.below(self.sizes().warehouses);
+    async fn delivery(&self, random: &mut Random) {
+        let warehouse = random.below(self.sizes().warehouses);
         for district in warehouse * DISTRICTS..(warehouse + 1) * DISTRICTS {
             self.deliver(district).await;
         }
@@ -304,10 +304,10 @@ impl Session {
         self.commit(locked).await;
     }
 
-    async fn stock_level(&self, draws: &mut Random) {
+    async fn stock_level(&self, random: &mut Random) {
         let sizes = self.sizes();
-        let district = draws.below(sizes.warehouses * DISTRICTS);
-        let least = 10 + i64::from(draws.below(11));
+        let district = random.below(sizes.warehouses * DISTRICTS);
+        let least = 10 + i64::from(random.below(11));
         self.begin(4);
         self.statement(25);
         self.read_row(TableId::District, district).await;
@@ -333,10 +333,10 @@ impl Session {
     }
 
     /// Searches an index, with `writes_percent` insertions.
-    async fn probe(&self, draws: &mut Random, writes_percent: u32) {
+    async fn probe(&self, random: &mut Random, writes_percent: u32) {
         let keys = self.engine().options.probe_keys();
         for _ in 0..PROBES {
-            let (is_write, key) = (draws.below(100) < writes_percent, draws.below(keys));
+            let (is_write, key) = (random.below(100) < writes_percent, random.below(keys));
             if is_write {
                 self.put(PROBED, (2 * key + 1, key)).await;
                 continue;

@@ -103,7 +103,7 @@ impl Oltp {
     /// A thread for each generator of rows, and their common counts.
     pub fn threads(
         self,
-        draws: impl IntoIterator<Item = Rows>,
+        generators: impl IntoIterator<Item = Rows>,
     ) -> (Vec<Box<dyn Script>>, Rc<RefCell<Statements>>) {
         let did = Rc::new(RefCell::new(Statements::default()));
         let thread = |(at, rows): (u64, Rows)| {
@@ -112,7 +112,7 @@ impl Oltp {
                 oltp: self,
                 at: at as u32,
                 rows,
-                draws: Random::of(self.seed ^ at),
+                random: Random::of(self.seed ^ at),
                 execution: Execution::new(&FOOTPRINT, own, self.seed ^ at),
                 own,
                 ops: Vec::new(),
@@ -121,7 +121,7 @@ impl Oltp {
             };
             Box::new(thread) as Box<dyn Script>
         };
-        ((0..).zip(draws).map(thread).collect(), did)
+        ((0..).zip(generators).map(thread).collect(), did)
     }
 
     /// The client of a thread, in a program of its own: it sends statements and waits for the
@@ -204,7 +204,7 @@ struct Thread {
     oltp: Oltp,
     at: u32,
     rows: Rows,
-    draws: Random,
+    random: Random,
     execution: Execution<'static>,
     own: u64,
     ops: Vec<Op>,
@@ -255,7 +255,7 @@ impl Thread {
         let path = self.oltp.path(row);
         self.call(SEARCH, &path);
         let (address, bytes) = (self.oltp.row(row), self.oltp.row_bytes as u16);
-        let log = self.oltp.table_end() + u64::from(self.draws.below((LOG / 64) as u32)) * 64;
+        let log = self.oltp.table_end() + u64::from(self.random.below((LOG / 64) as u32)) * 64;
         let change = [
             Op::Load { address, bytes, after: Dependence::None },
             Op::Store { address, bytes },

@@ -97,8 +97,8 @@ const OLTP: Oltp = Oltp {
 /// Threads that draw the mean of `of` uniform numbers.
 fn means(of: u32, rows: u32, threads: usize) -> Vec<Rows> {
     let thread = |at: usize| {
-        let mut draws = Random::of(at as u64);
-        Box::new(move || (0..of).map(|_| draws.below(rows)).sum::<u32>() / of) as Rows
+        let mut random = Random::of(at as u64);
+        Box::new(move || (0..of).map(|_| random.below(rows)).sum::<u32>() / of) as Rows
     };
     (0..threads).map(thread).collect()
 }
