@@ -25,7 +25,7 @@ use crate::packages::Packages;
 use crate::stage::Stage;
 use crate::workspace::Workspace;
 use crate::{bench, checkout};
-use jobs::{Context, Listed, STAGES};
+use jobs::{Context, STAGES, StageEntry};
 use options::Options;
 use report::Report;
 
@@ -102,18 +102,18 @@ fn narrow(workspace: &Workspace, packages: &Packages, options: &mut Options) -> 
 }
 
 /// Which stages are run, in their order.
-fn chosen<'a>(options: &Options) -> Vec<&'a Listed> {
-    let within = |stage: &&Listed| stage.depth <= options.depth;
+fn chosen<'a>(options: &Options) -> Vec<&'a StageEntry> {
+    let within = |stage: &&StageEntry| stage.depth <= options.depth;
     // A stage that is named is run, though it takes the whole build.
-    let named = |stage: &&Listed| {
+    let named = |stage: &&StageEntry| {
         let of_its_own = STAGES.iter().any(|other| other.word == stage.word && within(&other));
         options.stages.contains(stage.word) && (within(stage) || !of_its_own)
     };
     // Of packages outside of the default build there is nothing in its stages: they say nothing.
-    let narrowed = |stage: &&Listed| {
+    let narrowed = |stage: &&StageEntry| {
         options.packages.is_some() && stage.of_packages && stage.depth <= Depth::All
     };
-    let whole = |stage: &&Listed| !options.is_part() && within(stage);
+    let whole = |stage: &&StageEntry| !options.is_part() && within(stage);
     STAGES.iter().filter(|stage| named(stage) || narrowed(stage) || whole(stage)).collect()
 }
 

@@ -47,19 +47,19 @@ pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
 
 /// Signals that wait for somebody who listens, until this is dropped.
 #[must_use]
-pub(crate) struct Held(SigSet);
+pub(crate) struct HeldSignals(SigSet);
 
 /// Lets signals to this thread wait, where a command can't listen yet: listening takes a thread.
 /// Nothing long may happen meanwhile.
-pub(crate) fn hold() -> anyhow::Result<Held> {
+pub(crate) fn hold() -> anyhow::Result<HeldSignals> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
     let before = SigSet::thread_get_mask();
     before
-        .and_then(|before| signals.thread_block().map(|()| Held(before)))
+        .and_then(|before| signals.thread_block().map(|()| HeldSignals(before)))
         .context("can't let signals wait")
 }
 
-impl Drop for Held {
+impl Drop for HeldSignals {
     fn drop(&mut self) {
         // It is a mask that this thread had.
         let _ = self.0.thread_set_mask();

@@ -1,7 +1,7 @@
 //! Restores settings of the machine that a killed run left changed: the next command does it.
 
 use workahead_machine::Sysroot;
-use workahead_machine::control::{self, Restored};
+use workahead_machine::control::{self, RestoredSetting};
 
 use crate::output;
 
@@ -15,8 +15,8 @@ pub(crate) fn restore_before_exit() {
     report(&control::restore_all());
 }
 
-fn report(restored: &[Restored]) {
-    for Restored { path, value, trouble } in restored {
+fn report(restored: &[RestoredSetting]) {
+    for RestoredSetting { path, value, trouble } in restored {
         // Standard error may be closed; the settings matter more.
         let line = match trouble {
             None => format!("restored {path} to {value}"),

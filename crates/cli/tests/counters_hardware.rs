@@ -66,14 +66,14 @@ fn succeeds(output: &Output) {
 }
 
 /// What was recorded of a run: counts by privilege and event, of all slots and CPUs together.
-struct Recorded {
+struct RecordedCounts {
     counts: BTreeMap<(String, String), f64>,
     slots: usize,
     thrown_away: usize,
     running_ns: f64,
 }
 
-impl Recorded {
+impl RecordedCounts {
     fn read(place: &Place, name: &str) -> Self {
         let file = fs::read_to_string(place.path(name)).expect("a recording");
         let mut lines = file.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -115,10 +115,10 @@ impl Recorded {
 }
 
 /// Counts a command by these options and reads what was recorded.
-fn recorded(place: &Place, options: &[&str], command: &[&str]) -> Recorded {
+fn recorded(place: &Place, options: &[&str], command: &[&str]) -> RecordedCounts {
     let words = [&["counters", "stat", "--record", "r.jsonl"], options, &["--"], command].concat();
     succeeds(&place.run(&words));
-    Recorded::read(place, "r.jsonl")
+    RecordedCounts::read(place, "r.jsonl")
 }
 
 /// A metric's value in the JSON of `stat`.
@@ -230,7 +230,7 @@ fn a_running_process_its_group_and_the_machine_are_counted() {
             succeeds(&output);
             serde_json::from_slice(&output.stdout).expect("JSON")
         };
-        let read = Recorded::read(&place, "r.jsonl");
+        let read = RecordedCounts::read(&place, "r.jsonl");
         let (instructions, cpi) = (read.instructions("both"), metric(&facts, "cpi", "both"));
         println!("{target:?}: {instructions} in {} ns, CPI {cpi:?}", read.running_ns);
         assert_eq!(read.thrown_away, 0, "{facts}");

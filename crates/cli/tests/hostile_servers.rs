@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use hostile::{Ended, run};
+use hostile::{RunEnd, run};
 use process::{Place, interrupt, text, tiny_study};
 
 /// What a server does once it has received a request.
@@ -183,7 +183,7 @@ fn answering(answer: Answer) -> (Place, String) {
 }
 
 /// Runs what must fail with this in one line, and in little memory.
-fn fails(place: &Place, url: &str, says: &str) -> Ended {
+fn fails(place: &Place, url: &str, says: &str) -> RunEnd {
     let ended = run(place, &["study", "run", "tiny.toml", "--no-limits", "--attach", url]);
     assert_eq!(ended.status.code(), Some(1), "{}", ended.said);
     assert!(ended.said.contains(says), "{}", ended.said);

@@ -78,14 +78,17 @@ impl Moment {
 
     /// What has passed since. Only the thread that took the moment can ask for its CPU time.
     #[must_use]
-    pub fn elapsed(&self) -> Elapsed {
-        Elapsed { wall_s: self.wall.elapsed().as_secs_f64(), cpu_s: thread_cpu_s() - self.cpu_s }
+    pub fn elapsed(&self) -> ElapsedTime {
+        ElapsedTime {
+            wall_s: self.wall.elapsed().as_secs_f64(),
+            cpu_s: thread_cpu_s() - self.cpu_s,
+        }
     }
 }
 
 /// A span of time on both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Elapsed {
+pub struct ElapsedTime {
     /// Seconds on the wall.
     pub wall_s: f64,
     /// Seconds of the thread's own CPU time.

@@ -42,7 +42,7 @@ impl fmt::Display for Unsupported {
 
 /// A setting that was put back, or left alone because somebody else changed it meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restored {
+pub struct RestoredSetting {
     /// The file of the setting.
     pub path: String,
     /// What it has now.
@@ -78,7 +78,7 @@ impl Controls {
     ///
     /// # Errors
     /// In words: another run holds it, or there is no place for it.
-    pub fn take(root: &Sysroot) -> Result<(Controls, Vec<Restored>), Unsupported> {
+    pub fn take(root: &Sysroot) -> Result<(Controls, Vec<RestoredSetting>), Unsupported> {
         let mut journal = Journal::open(root)?;
         let restored = journal.restore(root);
         let held = ControlState { root: root.clone(), journal, closed: false };
@@ -90,7 +90,7 @@ impl Controls {
     }
 
     /// Puts everything back now; changes may be made again afterwards.
-    pub fn restore(&mut self) -> Vec<Restored> {
+    pub fn restore(&mut self) -> Vec<RestoredSetting> {
         lock(&self.held).restore()
     }
 
@@ -146,7 +146,7 @@ impl ControlState {
         }
     }
 
-    fn restore(&mut self) -> Vec<Restored> {
+    fn restore(&mut self) -> Vec<RestoredSetting> {
         self.journal.restore(&self.root)
     }
 }
@@ -168,7 +168,7 @@ fn current(root: &Sysroot, path: &str) -> Option<String> {
 
 /// Puts back everything that this process has changed, and lets nothing be changed any more. For
 /// those who are about to exit without dropping what they hold.
-pub fn restore_all() -> Vec<Restored> {
+pub fn restore_all() -> Vec<RestoredSetting> {
     let alive: Vec<_> = lock(&ALIVE).iter().filter_map(Weak::upgrade).collect();
     let restore = |held: Arc<Mutex<ControlState>>| {
         let mut held = lock(&held);
@@ -179,7 +179,7 @@ pub fn restore_all() -> Vec<Restored> {
 }
 
 /// Puts back what a killed run left changed. Nothing when there is no such run, or one is at work.
-pub fn recover(root: &Sysroot) -> Vec<Restored> {
+pub fn recover(root: &Sysroot) -> Vec<RestoredSetting> {
     match Journal::open_if_any(root) {
         Some(mut journal) => journal.restore(root),
         None => Vec::new(),

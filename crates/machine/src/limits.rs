@@ -40,7 +40,7 @@ pub use cache_sizes::CacheSizes;
 pub use latency::LatencyPoint;
 pub use lines::LinesPoint;
 pub use siblings::Siblings;
-pub use store::{Found, Origin, Store};
+pub use store::{Origin, SourcedLimits, Store};
 
 /// Words of a huge page.
 const HUGE_PAGE_WORDS: usize = crate::pages::HUGE_PAGE_BYTES / size_of::<u64>();

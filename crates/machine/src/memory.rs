@@ -57,7 +57,7 @@ pub struct HugePages {
     /// Size of a transparent huge page.
     pub transparent_bytes: Option<u64>,
     /// Pools of reserved huge pages (hugetlbfs); Workahead does not use them.
-    pub reserved: Vec<Reserved>,
+    pub reserved: Vec<HugePagePool>,
 }
 
 /// When transparent huge pages are given.
@@ -76,7 +76,7 @@ pub enum Transparent {
 
 /// A pool of reserved huge pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reserved {
+pub struct HugePagePool {
     /// Size of one page.
     pub page_bytes: u64,
     /// Pages in the pool.
@@ -106,14 +106,14 @@ impl HugePages {
     }
 }
 
-fn reserved(root: &Sysroot) -> Vec<Reserved> {
+fn reserved(root: &Sysroot) -> Vec<HugePagePool> {
     const POOLS: &str = "sys/kernel/mm/hugepages";
     let pool = |name: &String| {
         let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
         let pages = root.value(&format!("{POOLS}/{name}/nr_hugepages"))?;
-        Some(Reserved { page_bytes: kib << 10, pages })
+        Some(HugePagePool { page_bytes: kib << 10, pages })
     };
-    let mut pools: Vec<Reserved> = root.names(POOLS).iter().filter_map(pool).collect();
+    let mut pools: Vec<HugePagePool> = root.names(POOLS).iter().filter_map(pool).collect();
     pools.sort_by_key(|pool| pool.page_bytes);
     pools
 }

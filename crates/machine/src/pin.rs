@@ -25,7 +25,7 @@ use crate::error::Error;
 /// ```
 #[derive(Debug)]
 #[must_use = "the thread is released as soon as this is dropped"]
-pub struct Pinned {
+pub struct PinGuard {
     before: CpuSet,
     _thread_bound: PhantomData<*const ()>,
 }
@@ -34,16 +34,16 @@ pub struct Pinned {
 ///
 /// # Errors
 /// When `cpu` is not in `allowed`, or the system refuses.
-pub fn to(cpu: usize, allowed: &CpuSet) -> Result<Pinned, Error> {
+pub fn to(cpu: usize, allowed: &CpuSet) -> Result<PinGuard, Error> {
     if !allowed.contains(cpu) {
         return Err(Error::CpuNotAllowed { cpu, allowed: allowed.clone() });
     }
     let before = affinity()?;
     set_affinity(&CpuSet::from_iter([cpu])).map_err(|source| Error::Pin { cpu, source })?;
-    Ok(Pinned { before, _thread_bound: PhantomData })
+    Ok(PinGuard { before, _thread_bound: PhantomData })
 }
 
-impl Drop for Pinned {
+impl Drop for PinGuard {
     fn drop(&mut self) {
         // Refused only when every CPU of the old set has since been taken away; the kernel then
         // chooses for us, and there is nobody to tell.
@@ -56,7 +56,7 @@ impl Drop for Pinned {
 ///
 /// # Errors
 /// When a CPU is not in `allowed`, or the system refuses.
-pub fn among(cpus: &CpuSet, allowed: &CpuSet) -> Result<Pinned, Error> {
+pub fn among(cpus: &CpuSet, allowed: &CpuSet) -> Result<PinGuard, Error> {
     let stray = cpus.iter().find(|&cpu| !allowed.contains(cpu));
     let Some(first) = cpus.first().filter(|_| stray.is_none()) else {
         let cpu = stray.unwrap_or(CPUS_MAX);
@@ -64,7 +64,7 @@ pub fn among(cpus: &CpuSet, allowed: &CpuSet) -> Result<Pinned, Error> {
     };
     let before = affinity()?;
     set_affinity(cpus).map_err(|source| Error::Pin { cpu: first, source })?;
-    Ok(Pinned { before, _thread_bound: PhantomData })
+    Ok(PinGuard { before, _thread_bound: PhantomData })
 }
 
 const WORD_BITS: usize = u64::BITS as usize;

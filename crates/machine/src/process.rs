@@ -6,7 +6,7 @@
 //! before = tree.look(root)      /proc/PID/stat       times, faults, also of children waited for
 //!     … the measured work …     /proc/PID/task/TID   run delay (schedstat), context switches
 //! after = tree.look(root)
-//! after.since(&before)          ──► Used: CPU seconds, switches, delay, faults
+//! after.since(&before)          ──► ResourceUse: CPU seconds, switches, delay, faults
 //! ```
 //!
 //! The kernel forgets a process when its parent has waited for it, and keeps its times and faults
@@ -31,7 +31,7 @@ pub use guard::Guard;
 pub use neighbours::Neighbours;
 pub use record::migrations_of;
 pub use tree::{Snapshot, Tree};
-pub use used::{CpuClock, Used};
+pub use used::{CpuClock, ResourceUse};
 
 /// Clock ticks per second in `/proc`: `USER_HZ`, 100 in the user interface of every architecture
 /// this program is built for, whatever rate the kernel itself runs at (proc(5), time(7)).

@@ -9,7 +9,7 @@ use fixture::Fixture;
 use workahead_machine::Sysroot;
 use workahead_machine::process::group::{Group, Own};
 use workahead_machine::process::machine_wide::Whole;
-use workahead_machine::process::{CpuClock, Tree, Used};
+use workahead_machine::process::{CpuClock, ResourceUse, Tree};
 
 /// A shell that runs commands and answers each with a line.
 struct Shell {
@@ -224,7 +224,7 @@ fn task(pid: usize, tid: usize, on_cpu_ns: u64, delay_ns: u64, switches: (u64, u
     )
 }
 
-fn between(before: &str, after: &str) -> Used {
+fn between(before: &str, after: &str) -> ResourceUse {
     let (before, after) = (Fixture::from_text(before), Fixture::from_text(after));
     let mut tree = Tree::of(10);
     let first = tree.look(&before.root());

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use self::engine::Engine;
 use self::options::Options;
-use self::rounds::Measured;
+use self::rounds::CaseTimes;
 use self::venv::Venv;
 use super::Bench;
 use crate::workspace::Workspace;
@@ -97,13 +97,13 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
 }
 
 /// The record.
-fn result(options: &Options, versions: &[String], measured: &[Measured]) -> Value {
+fn result(options: &Options, versions: &[String], measured: &[CaseTimes]) -> Value {
     let kind = if options.dense { "dense keys" } else { "sparse keys" };
     json!({
         "title": format!("Whole joins beside other engines: {kind}"),
         "rows": summary::rows(measured),
         "phases": measured.iter().map(phases::row).collect::<Vec<_>>(),
-        "rounds": measured.iter().map(Measured::raw).collect::<Vec<_>>(),
+        "rounds": measured.iter().map(CaseTimes::raw).collect::<Vec<_>>(),
         "notes": summary::notes(options, versions, measured),
     })
 }

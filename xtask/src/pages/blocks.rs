@@ -18,7 +18,7 @@ use crate::test::Depth;
 
 /// A command and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct PageCommand {
     /// Of the page, from 1.
     pub(super) line: usize,
     /// As bash reads it; of several lines where they are continued.
@@ -30,7 +30,7 @@ pub(super) struct Shown {
 }
 
 /// The commands of a page, in its order, as `depth` runs them.
-pub(super) fn of_page(text: &str, depth: Depth) -> Result<Vec<Shown>> {
+pub(super) fn of_page(text: &str, depth: Depth) -> Result<Vec<PageCommand>> {
     let mut found = Vec::new();
     let mut left_out: Option<String> = None;
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
@@ -86,8 +86,8 @@ fn logical<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     left_out: &Option<String>,
     seen: bool,
-) -> Result<Vec<Shown>> {
-    let mut commands: Vec<Shown> = Vec::new();
+) -> Result<Vec<PageCommand>> {
+    let mut commands: Vec<PageCommand> = Vec::new();
     let mut open = false;
     // The word that ends a text given to a command in place (`<<'END'`).
     let mut until: Option<String> = None;
@@ -98,7 +98,7 @@ fn logical<'a>(
                 command.text.push_str(text);
             }
             _ if text.trim().is_empty() || text.trim_start().starts_with('#') => continue,
-            _ => commands.push(Shown {
+            _ => commands.push(PageCommand {
                 line,
                 text: text.trim_start().to_owned(),
                 left_out: left_out.clone(),

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::blocks::{self, Shown};
+use super::blocks::{self, PageCommand};
 use super::program::Program;
 use crate::counts::Counts;
 use crate::test::Depth;
@@ -78,7 +78,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// What is run, and what is not with its reason.
-    fn sort(&mut self, shown: Vec<Shown>) -> (Vec<Shown>, Vec<(usize, String)>) {
+    fn sort(&mut self, shown: Vec<PageCommand>) -> (Vec<PageCommand>, Vec<(usize, String)>) {
         let (mut run, mut not) = (Vec::new(), Vec::new());
         // Why the line before is left out: one that waits for it would wait for ever.
         let mut before = None;
@@ -103,7 +103,7 @@ impl Runner<'_> {
 
     /// Runs pages, several at a time: some wait for a server or a clock. Servers of one have other
     /// data than those of another.
-    fn pages(&self, pages: &[(&str, Vec<Shown>)]) -> Result<Counts> {
+    fn pages(&self, pages: &[(&str, Vec<PageCommand>)]) -> Result<Counts> {
         let (next, counts) = (Mutex::new(pages.iter()), Mutex::new(Counts::default()));
         let work = |worker: usize| -> Result<()> {
             let data = servers_data(worker);
@@ -137,7 +137,7 @@ impl Runner<'_> {
     }
 
     /// Runs a page; what went wrong, if anything did. The folder stays then.
-    fn page(&self, page: &str, shown: &[Shown], data: &Path) -> Result<Option<String>> {
+    fn page(&self, page: &str, shown: &[PageCommand], data: &Path) -> Result<Option<String>> {
         let folder = folder_of(page)?;
         let (script, log) = (folder.with_extension("sh"), folder.with_extension("log"));
         std::fs::write(&script, self.script(&folder, shown))?;
@@ -167,7 +167,7 @@ impl Runner<'_> {
         Ok(Some(format!("{said}    (its folder is {})", folder.display())))
     }
 
-    fn script(&self, folder: &Path, shown: &[Shown]) -> String {
+    fn script(&self, folder: &Path, shown: &[PageCommand]) -> String {
         let mut script = String::from("set -euo pipefail\n");
         let _ = writeln!(script, "export PATH={:?}:\"$PATH\" NO_COLOR=1", self.program.folder());
         let _ = writeln!(script, "cd {folder:?}");
@@ -205,7 +205,7 @@ fn folders() -> PathBuf {
 }
 
 /// Page, line, command, and the last lines that it printed.
-fn failure(page: &str, shown: &[Shown], said: &str, how: &str) -> String {
+fn failure(page: &str, shown: &[PageCommand], said: &str, how: &str) -> String {
     let (number, last) = said
         .rsplit_once(MARK)
         .and_then(|(_, rest)| rest.split_once('\n').or(Some((rest, ""))))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use super::jobs::{Context, Listed, STAGES};
+use super::jobs::{Context, STAGES, StageEntry};
 use super::options::Options;
 use crate::counts::Counts;
 use crate::packages::Packages;
@@ -35,7 +35,7 @@ pub(super) fn run(workspace: &Workspace, word: &str, words: &[&str]) -> Result<b
     let context = Context { workspace, packages: &packages, options: &options };
     let listed = STAGES.iter().find(|stage| stage.word == word && stage.beside);
     let stages = listed.with_context(|| format!("{STAGE} names no stage: {word}"))?.run(&context);
-    let said: Vec<Said> = stages.iter().map(Said::of).collect();
+    let said: Vec<StageReport> = stages.iter().map(StageReport::of).collect();
     let path = std::env::var_os(RESULT).with_context(|| format!("{RESULT} is not set"))?;
     std::fs::write(path, serde_json::to_vec(&said)?)?;
     Ok(!stages.iter().any(Stage::failed))
@@ -45,7 +45,7 @@ pub(super) fn run(workspace: &Workspace, word: &str, words: &[&str]) -> Result<b
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     context: &Context,
-    stage: &'static Listed,
+    stage: &'static StageEntry,
     words: &[&str],
 ) -> ScopedJoinHandle<'scope, Vec<Stage>> {
     let result = context.workspace.target().join(format!("stage-{}.json", stage.word));
@@ -63,7 +63,7 @@ pub(super) fn start<'scope>(
         };
         show(&output);
         let text = std::fs::read(&result).unwrap_or_default();
-        match serde_json::from_slice::<Vec<Said>>(&text) {
+        match serde_json::from_slice::<Vec<StageReport>>(&text) {
             Ok(said) => said.into_iter().map(|said| said.stage(stage.word)).collect(),
             Err(_) => vec![Stage::failed_early(stage.word, why)],
         }
@@ -91,7 +91,7 @@ fn show(output: &[u8]) {
 
 /// A stage on its way from one process to the other.
 #[derive(Serialize, Deserialize)]
-struct Said {
+struct StageReport {
     name: String,
     failed: Option<String>,
     skipped: Option<String>,
@@ -99,7 +99,7 @@ struct Said {
     took_s: f64,
 }
 
-impl Said {
+impl StageReport {
     fn of(stage: &Stage) -> Self {
         let (failed, skipped) = match &stage.outcome {
             Outcome::Passed => (None, None),
@@ -138,8 +138,8 @@ mod tests {
             let counts = Counts { passed: 3, failed: 1, skipped: 2 };
             let took = Duration::from_millis(1500);
             let stage = Stage { outcome, counts, took, ..Stage::skipped("guest", "") };
-            let text = serde_json::to_vec(&[Said::of(&stage)]).unwrap();
-            let said: Vec<Said> = serde_json::from_slice(&text).unwrap();
+            let text = serde_json::to_vec(&[StageReport::of(&stage)]).unwrap();
+            let said: Vec<StageReport> = serde_json::from_slice(&text).unwrap();
             let back = said.into_iter().next().unwrap().stage("guest");
             assert_eq!(back.line(), stage.line());
             assert_eq!((back.counts, back.took), (stage.counts, stage.took));

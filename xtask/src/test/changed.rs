@@ -16,7 +16,7 @@ const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "clippy.toml", ".cargo/co
 
 /// What changed, and what has to be tested for it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub(crate) struct ChangeSet {
     /// The commit that was compared with, and its name.
     pub(crate) base: String,
     pub(crate) files: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Changed {
 }
 
 /// Compares the working tree, with what is not committed yet.
-pub(crate) fn read(workspace: &Workspace, packages: &Packages) -> Result<Changed> {
+pub(crate) fn read(workspace: &Workspace, packages: &Packages) -> Result<ChangeSet> {
     let git = |words: &[&str]| -> Result<String> {
         let mut git = Command::new("git");
         let output = git.current_dir(workspace.root()).args(words).output();
@@ -49,7 +49,7 @@ pub(crate) fn read(workspace: &Workspace, packages: &Packages) -> Result<Changed
     let files: Vec<&str> = differ.lines().chain(new.lines()).collect();
     let links = links(workspace, packages);
     let short = base.get(..12).unwrap_or(&base);
-    Ok(Changed { base: format!("{name} ({short})"), ..of(&files, packages, &links) })
+    Ok(ChangeSet { base: format!("{name} ({short})"), ..of(&files, packages, &links) })
 }
 
 /// Folders of the repository that are linked into a package's: the package embeds them.
@@ -68,8 +68,8 @@ fn links(workspace: &Workspace, packages: &Packages) -> Vec<(String, String)> {
     links
 }
 
-fn of(files: &[&str], packages: &Packages, links: &[(String, String)]) -> Changed {
-    let mut changed = Changed { files: files.len(), ..Changed::default() };
+fn of(files: &[&str], packages: &Packages, links: &[(String, String)]) -> ChangeSet {
+    let mut changed = ChangeSet { files: files.len(), ..ChangeSet::default() };
     let below = |file: &str, path: &str| {
         file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };

@@ -15,7 +15,7 @@ use crate::workspace::{Workspace, succeed};
 use crate::{deny, features, fuzz, guest, libraries, pages, proofs, python, setup, tidy};
 
 /// One line of `cargo xtask test --list`.
-pub(crate) struct Listed {
+pub(crate) struct StageEntry {
     /// Names it on the command line; several stages may share one.
     pub(crate) word: &'static str,
     pub(crate) depth: Depth,
@@ -29,7 +29,7 @@ pub(crate) struct Listed {
     run: fn(&Context) -> Result<Vec<Stage>>,
 }
 
-impl Listed {
+impl StageEntry {
     const fn new(word: &'static str, covers: &'static str, run: Run) -> Self {
         let (depth, of_packages, needs, beside) = (Depth::Usual, false, None, false);
         Self { word, depth, of_packages, needs, beside, covers, run }
@@ -77,107 +77,113 @@ const USUAL: Depth = Depth::Usual;
 const ALL: Depth = Depth::All;
 
 /// In the order in which they are run: quick ones first, and the default build before the whole.
-pub(crate) const STAGES: [Listed; 23] = [
-    Listed::new("setup", "what the tests need, installed where that can be done", |context| {
+pub(crate) const STAGES: [StageEntry; 23] = [
+    StageEntry::new("setup", "what the tests need, installed where that can be done", |context| {
         let depth = match context.options.sets_up_all(context.packages) {
             true => context.options.depth.max(ALL),
             false => context.options.depth,
         };
         Ok(vec![Stage::check("setup", || setup::run(depth))])
     }),
-    Listed::new("format", "rustfmt on all packages", |context| {
+    StageEntry::new("format", "rustfmt on all packages", |context| {
         let words = ["fmt", "--all", "--check"];
         Ok(vec![Stage::commands("format", vec![context.workspace.cargo(&words)])])
     })
     .of_packages(),
-    Listed::new("tidy", "the rules of the house that a program can check", |context| {
+    StageEntry::new("tidy", "the rules of the house that a program can check", |context| {
         Ok(vec![Stage::check("tidy", || tidy::run(context.workspace))])
     })
     .of_packages(),
-    Listed::new("licences", "licences and sources of all dependencies", |context| {
+    StageEntry::new("licences", "licences and sources of all dependencies", |context| {
         Ok(vec![Stage::check("licences", || deny::check(context.workspace))])
     })
     .all(),
-    Listed::new("features", "adding a feature does not build DataFusion again", |context| {
+    StageEntry::new("features", "adding a feature does not build DataFusion again", |context| {
         Ok(vec![Stage::check("features", || features::run(context.workspace))])
     })
     .all(),
-    Listed::new(
+    StageEntry::new(
         "libraries",
         "walks and lookup without std, on the oldest Rust, packed",
         |context| libraries::stages(context.workspace),
     ),
-    Listed::new("xtask", "lints and tests of these tasks", tasks),
-    Listed::new("clippy", "lints of the default build", |context| clippy(context, Build::Usual))
-        .of_packages(),
-    Listed::new("tests", "unit and process tests, benches run small", |context| {
+    StageEntry::new("xtask", "lints and tests of these tasks", tasks),
+    StageEntry::new("clippy", "lints of the default build", |context| {
+        clippy(context, Build::Usual)
+    })
+    .of_packages(),
+    StageEntry::new("tests", "unit and process tests, benches run small", |context| {
         tests(context, Build::Usual)
     })
     .of_packages(),
-    Listed::new("doctests", "examples in the documentation of the default build", |context| {
+    StageEntry::new("doctests", "examples in the documentation of the default build", |context| {
         doc_tests(context, Build::Usual)
     })
     .of_packages()
     .needs("tests", USUAL),
-    Listed::new("clippy", "lints of what the default build has not", |context| {
+    StageEntry::new("clippy", "lints of what the default build has not", |context| {
         clippy(context, Build::Whole)
     })
     .all()
     .of_packages(),
-    Listed::new("tests", "the same for DataFusion, the cluster, all features", |context| {
+    StageEntry::new("tests", "the same for DataFusion, the cluster, all features", |context| {
         tests(context, Build::Whole)
     })
     .all()
     .of_packages(),
-    Listed::new("guest", "the scheduler in a Linux guest", |context| {
+    StageEntry::new("guest", "the scheduler in a Linux guest", |context| {
         Ok(vec![guest::scheduler(context.workspace, context.options.depth)])
     })
     .all()
     .needs("tests", ALL)
     .beside(),
-    Listed::new("servers", "servers under the scheduler in a Linux guest", |context| {
+    StageEntry::new("servers", "servers under the scheduler in a Linux guest", |context| {
         Ok(vec![guest::servers(context.workspace, context.options.depth)])
     })
     .all()
     .needs("tests", ALL)
     .beside(),
-    Listed::new("peers", "schedulers of others, built and compared in a Linux guest", |context| {
-        Ok(vec![guest::peers(context.workspace)])
-    })
+    StageEntry::new(
+        "peers",
+        "schedulers of others, built and compared in a Linux guest",
+        |context| Ok(vec![guest::peers(context.workspace)]),
+    )
     .full()
     .needs("tests", ALL)
     .beside(),
-    Listed::new("doctests", "the same for what the default build has not", |context| {
+    StageEntry::new("doctests", "the same for what the default build has not", |context| {
         doc_tests(context, Build::Whole)
     })
     .all()
     .of_packages()
     .needs("tests", ALL),
-    Listed::new("docs", "the book, its links, every command in it and in the README", docs)
+    StageEntry::new("docs", "the book, its links, every command in it and in the README", docs)
         .all()
         .needs("tests", USUAL),
-    Listed::new("python", "both Python packages: built, installed, weighed, tested", |context| {
-        Ok(python::stages(context.workspace))
-    })
+    StageEntry::new(
+        "python",
+        "both Python packages: built, installed, weighed, tested",
+        |context| Ok(python::stages(context.workspace)),
+    )
     .all()
     .needs("tests", ALL),
-    Listed::new("loom", "every interleaving of the work-ahead set's memory", |context| {
+    StageEntry::new("loom", "every interleaving of the work-ahead set's memory", |context| {
         Ok(vec![proofs::loom(context.workspace, context.options.depth)])
     })
     .all(),
-    Listed::new("memory", "AddressSanitizer or valgrind on the unsafe leaves", |context| {
+    StageEntry::new("memory", "AddressSanitizer or valgrind on the unsafe leaves", |context| {
         Ok(proofs::memory(context.workspace, context.options.depth))
     })
     .all(),
-    Listed::new("miri", "Miri on the unsafe leaves, where it runs", |context| {
+    StageEntry::new("miri", "Miri on the unsafe leaves, where it runs", |context| {
         Ok(vec![proofs::miri(context.workspace)])
     })
     .all(),
-    Listed::new("pmu", "counters that count, in a Linux guest on Arm", |context| {
+    StageEntry::new("pmu", "counters that count, in a Linux guest on Arm", |context| {
         Ok(vec![guest::counters(context.workspace)])
     })
     .full(),
-    Listed::new("fuzz", "random joins against DuckDB", |context| {
+    StageEntry::new("fuzz", "random joins against DuckDB", |context| {
         let fuzz = || fuzz::joins(context.workspace, &fuzz::SHORT);
         Ok(vec![Stage::check("fuzz joins", fuzz)])
     })

@@ -2,7 +2,7 @@
 
 use super::binaries::Ran;
 use super::depth::Depth;
-use super::jobs::Listed;
+use super::jobs::StageEntry;
 use crate::counts::Counts;
 use crate::stage::Stage;
 
@@ -22,7 +22,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn add(&mut self, listed: &Listed, stages: Vec<Stage>) {
+    pub(crate) fn add(&mut self, listed: &StageEntry, stages: Vec<Stage>) {
         self.stages.extend(stages.into_iter().map(|stage| (listed.word, listed.depth, stage)));
     }
 
@@ -31,7 +31,7 @@ impl Report {
     }
 
     /// Why a stage can't be run: what builds its programs did not.
-    pub(crate) fn missing(&self, listed: &Listed) -> Option<String> {
+    pub(crate) fn missing(&self, listed: &StageEntry) -> Option<String> {
         let (word, depth) = listed.needs?;
         let built = |(of, at, stage): &&(&str, Depth, Stage)| {
             *of == word && *at == depth && stage.name.starts_with("build")

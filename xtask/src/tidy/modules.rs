@@ -154,7 +154,7 @@ fn child<'a>(
     tree: &'a Tree,
     file: &File,
     is_root: bool,
-    declared: &paths::Declared,
+    declared: &paths::ModDeclaration,
 ) -> Option<&'a File> {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     if let Some(path) = &declared.path {

@@ -205,7 +205,7 @@ impl Ask {
         }
         let end = self.samples(session, stop)?;
         match end {
-            Ended::Interrupted => {
+            SamplingEnd::Interrupted => {
                 let (dir, answer) = (dir.display(), self.shown.answer(&dir)?.1);
                 bail!(
                     "interrupted. {} `workahead study resume {dir}` continues, then `workahead \
@@ -213,7 +213,7 @@ impl Ask {
                     answer.sentence
                 )
             }
-            Ended::Known => self.shown.show(&dir),
+            SamplingEnd::Known => self.shown.show(&dir),
         }
     }
 
@@ -246,7 +246,7 @@ impl Ask {
     }
 
     /// Samples until the answer is decided, or the time is over.
-    fn samples(&self, session: Session, stop: Stop) -> anyhow::Result<Ended> {
+    fn samples(&self, session: Session, stop: Stop) -> anyhow::Result<SamplingEnd> {
         let (dir, begun) = (session.dir.clone(), Instant::now());
         let mut is_known = false;
         let duration = duration::DurationLimit::ANY;
@@ -271,8 +271,8 @@ impl Ask {
             _ => {}
         })?;
         Ok(match outcome {
-            Outcome { end: End::Stopped, .. } if !is_known => Ended::Interrupted,
-            _ => Ended::Known,
+            Outcome { end: End::Stopped, .. } if !is_known => SamplingEnd::Interrupted,
+            _ => SamplingEnd::Known,
         })
     }
 }
@@ -293,7 +293,7 @@ fn check(spec: &Spec, setup: &Setup<anyhow::Error>) -> anyhow::Result<()> {
 }
 
 /// How the samples ended.
-enum Ended {
+enum SamplingEnd {
     /// By the user.
     Interrupted,
     /// The answer is decided, or there is no time for more.

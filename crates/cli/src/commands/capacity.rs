@@ -16,7 +16,8 @@ use anyhow::bail;
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::capacity::{
-    Capacity, CpuWindow, Missing, Observed, Refusal, Resource, ResourceAnswer, Waiting, Window,
+    Capacity, CpuWindow, Missing, Refusal, Resource, ResourceAnswer, ServerObservation, Waiting,
+    Window,
 };
 use workahead_engines::observer::{self, Observer, Wait};
 use workahead_study::error::StudyError;
@@ -67,7 +68,7 @@ struct Facts<'a> {
     answer: Option<&'a Capacity>,
     refusal: Option<&'a Refusal>,
     report: Option<PathBuf>,
-    observed: &'a Observed,
+    observed: &'a ServerObservation,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -149,7 +150,7 @@ impl Args {
 }
 
 /// Observes until the time is over, an interruption comes, or the server goes away.
-fn observe(observer: &mut Observer, args: &Args) -> Observed {
+fn observe(observer: &mut Observer, args: &Args) -> ServerObservation {
     let begun = Instant::now();
     let (mut windows, mut lost) = (Vec::new(), None);
     while begun.elapsed() + args.every / 2 <= args.time {
@@ -167,7 +168,12 @@ fn observe(observer: &mut Observer, args: &Args) -> Observed {
         .unseen()
         .iter()
         .map(|unseen| Missing { says: unseen.says.clone(), hides_a_limit: unseen.hides_waits });
-    Observed { counted: observer.counted().to_owned(), windows, missing: missing.collect(), lost }
+    ServerObservation {
+        counted: observer.counted().to_owned(),
+        windows,
+        missing: missing.collect(),
+        lost,
+    }
 }
 
 fn of_window(window: &observer::Window) -> Window {

@@ -5,7 +5,7 @@ mod render;
 use std::process::ExitCode;
 
 use workahead_machine::Machine;
-use workahead_machine::limits::{Budget, Found, Limits, Origin, Store};
+use workahead_machine::limits::{Budget, Limits, Origin, SourcedLimits, Store};
 
 use crate::errors::WrongUse;
 use crate::{interrupt, output, progress};
@@ -73,7 +73,7 @@ fn known(args: &Args, machine: &Machine) -> anyhow::Result<KnownLimits> {
         limits.map(|limits| KnownLimits { limits, origin: None })
     } else {
         let found = Limits::measure_and_save(machine, &store, &mut progress, stop);
-        found.map(|Found { limits, origin }| KnownLimits { limits, origin: Some(origin) })
+        found.map(|SourcedLimits { limits, origin }| KnownLimits { limits, origin: Some(origin) })
     };
     bar.finish_and_clear();
     Ok(known?)

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use workahead_counters::evidence::Evidence;
 use workahead_machine::caches::CacheKind;
 use workahead_machine::evidence_tier::CounterState;
-use workahead_machine::limits::siblings::{Seen, Source};
+use workahead_machine::limits::siblings::{SiblingPair, Source};
 use workahead_machine::limits::{Siblings, Store};
 use workahead_machine::memory::Transparent;
 use workahead_machine::tlb::TlbSource;
@@ -132,7 +132,7 @@ fn layout(machine: &Machine) -> String {
 
 /// SMT as reported by the system; below it as probed, if it was.
 fn smt(machine: &Machine, probed: Option<&Siblings>) -> Vec<String> {
-    let seen = Seen::of(machine, probed);
+    let seen = SiblingPair::of(machine, probed);
     let by_probe = match (seen.source, seen.cpus) {
         (Source::System, _) => return vec![smt_by_system(machine)],
         (Source::Probe, Some((one, other))) => format!("CPUs {one} and {other} share a core"),

@@ -68,7 +68,7 @@ pub(crate) fn join<'a>(left: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// How a run ended.
-pub(crate) struct Ended {
+pub(crate) struct RunEnd {
     pub(crate) status: ExitStatus,
     pub(crate) said: String,
     /// The most memory that it was seen to hold.
@@ -78,7 +78,7 @@ pub(crate) struct Ended {
 }
 
 /// Runs the command, at most a minute.
-pub(crate) fn run(place: &Place, arguments: &[&str]) -> Ended {
+pub(crate) fn run(place: &Place, arguments: &[&str]) -> RunEnd {
     let start = Instant::now();
     let mut child =
         place.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -105,13 +105,13 @@ pub(crate) fn run(place: &Place, arguments: &[&str]) -> Ended {
         std::thread::sleep(Duration::from_micros(500));
     };
     let took = start.elapsed().min(Duration::from_millis(10 * ticks));
-    Ended { status, said: said.join().unwrap(), resident_kb, took }
+    RunEnd { status, said: said.join().unwrap(), resident_kb, took }
 }
 
 /// Runs the command on what may be damaged: it succeeds, or says why not in one line, within the
 /// memory limit and ten seconds.
 pub(crate) fn ends_well(place: &Place, arguments: &[&str], what: &str) -> Option<i32> {
-    let Ended { status, said, resident_kb, took } = run(place, arguments);
+    let RunEnd { status, said, resident_kb, took } = run(place, arguments);
     assert_eq!(status.signal(), None, "{what}: {said}");
     let code = status.code();
     assert!(matches!(code, Some(0..=2)), "{what}: {code:?} {said}");

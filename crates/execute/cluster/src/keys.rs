@@ -61,7 +61,7 @@ pub(crate) struct Part {
 
 /// The known part of one filter.
 #[derive(Debug, Clone, Default)]
-enum Known {
+enum KnownKeys {
     #[default]
     NotYet,
     Never,
@@ -72,12 +72,12 @@ enum Known {
 struct Filter {
     parts: BTreeSet<u32>,
     merged: Option<KeySet>,
-    known: watch::Sender<Known>,
+    known: watch::Sender<KnownKeys>,
 }
 
 impl Filter {
     fn is_known(&self) -> bool {
-        !matches!(*self.known.borrow(), Known::NotYet)
+        !matches!(*self.known.borrow(), KnownKeys::NotYet)
     }
 }
 
@@ -110,17 +110,17 @@ impl Filters {
         filter.merged = match merged {
             Some(Ok(merged)) => Some(merged),
             Some(Err(error)) => {
-                filter.known.send_replace(Known::Never);
+                filter.known.send_replace(KnownKeys::Never);
                 return Err(error);
             }
             None => None,
         };
         let complete = filter.parts.len() == part.parts as usize;
         match &filter.merged {
-            None => drop(filter.known.send_replace(Known::Never)),
+            None => drop(filter.known.send_replace(KnownKeys::Never)),
             Some(_) if complete => {
                 let merged = filter.merged.take().map(Arc::new);
-                filter.known.send_replace(merged.map_or(Known::Never, Known::Keys));
+                filter.known.send_replace(merged.map_or(KnownKeys::Never, KnownKeys::Keys));
             }
             Some(_) => {}
         }
@@ -132,8 +132,8 @@ impl Filters {
     fn charge(&mut self) {
         let bytes = |filter: &Filter| {
             let known = match &*filter.known.borrow() {
-                Known::Keys(keys) => keys.bytes(),
-                Known::NotYet | Known::Never => 0,
+                KnownKeys::Keys(keys) => keys.bytes(),
+                KnownKeys::NotYet | KnownKeys::Never => 0,
             };
             known + filter.merged.as_ref().map_or(0, KeySet::bytes)
         };
@@ -150,7 +150,7 @@ impl Filters {
     fn give_up(&mut self) {
         for filter in self.of.values_mut() {
             filter.merged = None;
-            filter.known.send_replace(Known::Never);
+            filter.known.send_replace(KnownKeys::Never);
         }
         if let Some(memory) = &mut self.memory {
             memory.free();
@@ -309,7 +309,7 @@ pub(crate) struct TaskKeys {
     pub(crate) channels: Channels,
     filters: Arc<Mutex<Filters>>,
     /// Those that only this task reads.
-    own: Mutex<HashMap<u32, watch::Sender<Known>>>,
+    own: Mutex<HashMap<u32, watch::Sender<KnownKeys>>>,
     part: u32,
     parts: u32,
 }
@@ -339,7 +339,7 @@ impl KeyExchange for TaskKeys {
         let (part, parts) = match scope {
             KeyScope::Task => {
                 let mut own = lock(&self.own);
-                let known = keys.map_or(Known::Never, |keys| Known::Keys(Arc::new(keys)));
+                let known = keys.map_or(KnownKeys::Never, |keys| KnownKeys::Keys(Arc::new(keys)));
                 own.entry(filter).or_default().send_replace(known);
                 return;
             }
@@ -378,10 +378,10 @@ impl KeyExchange for TaskKeys {
             _ => lock(&self.filters).of.entry(filter).or_default().known.subscribe(),
         };
         async move {
-            let known = known.wait_for(|known| !matches!(known, Known::NotYet)).await.ok()?;
+            let known = known.wait_for(|known| !matches!(known, KnownKeys::NotYet)).await.ok()?;
             match &*known {
-                Known::Keys(keys) => Some(Arc::clone(keys)),
-                Known::NotYet | Known::Never => None,
+                KnownKeys::Keys(keys) => Some(Arc::clone(keys)),
+                KnownKeys::NotYet | KnownKeys::Never => None,
             }
         }
         .boxed()
@@ -411,10 +411,10 @@ mod tests {
         Registry::new(Arc::new(UnboundedMemoryPool::default()))
     }
 
-    fn known(registry: &Registry, query: u128) -> Known {
+    fn known(registry: &Registry, query: u128) -> KnownKeys {
         let filters = registry.filters(QueryId(query), 0);
         let filters = lock(&filters);
-        filters.of.get(&7).map_or(Known::NotYet, |filter| filter.known.borrow().clone())
+        filters.of.get(&7).map_or(KnownKeys::NotYet, |filter| filter.known.borrow().clone())
     }
 
     #[test]
@@ -423,10 +423,10 @@ mod tests {
         registry.add(&part(1, 0, 2, Some(none()))).unwrap();
         registry.add(&part(1, 0, 2, Some(none()))).unwrap();
         registry.add(&part(2, 1, 2, Some(none()))).unwrap();
-        assert!(matches!(known(&registry, 1), Known::NotYet));
+        assert!(matches!(known(&registry, 1), KnownKeys::NotYet));
         registry.add(&part(1, 1, 2, Some(none()))).unwrap();
-        assert!(matches!(known(&registry, 1), Known::Keys(_)));
-        assert!(matches!(known(&registry, 2), Known::NotYet), "another query's");
+        assert!(matches!(known(&registry, 1), KnownKeys::Keys(_)));
+        assert!(matches!(known(&registry, 2), KnownKeys::NotYet), "another query's");
     }
 
     #[test]
@@ -435,9 +435,9 @@ mod tests {
             let registry = registry();
             registry.add(&part(1, 0, 2, Some(none()))).unwrap();
             assert_eq!(registry.add(&part(1, 1, 2, wrong.clone())).is_err(), wrong.is_some());
-            assert!(matches!(known(&registry, 1), Known::Never));
+            assert!(matches!(known(&registry, 1), KnownKeys::Never));
             registry.add(&part(1, 1, 2, Some(none()))).unwrap();
-            assert!(matches!(known(&registry, 1), Known::Never), "and stay so");
+            assert!(matches!(known(&registry, 1), KnownKeys::Never), "and stay so");
         }
     }
 
@@ -460,7 +460,7 @@ mod tests {
         let registry = Registry::new(Arc::new(GreedyMemoryPool::new(1)));
         registry.filters(QueryId(1), 2);
         registry.add(&part(1, 0, 1, Some(none()))).unwrap();
-        assert!(matches!(known(&registry, 1), Known::Never));
+        assert!(matches!(known(&registry, 1), KnownKeys::Never));
         registry.end_task(QueryId(1));
         assert_eq!(lock(&registry.queries).len(), 1);
         registry.end_task(QueryId(1));

@@ -94,7 +94,7 @@ pub(crate) fn filtered_in_reverse(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<d
 
 /// A filter that is being placed.
 #[derive(Clone, Copy)]
-struct Placed {
+struct FilterPlacement {
     /// Its column in the output of the node that is looked at, and who would read it there.
     key: PublishedKey,
     /// Who reads it below an exchange.
@@ -158,7 +158,7 @@ impl Planner {
         let mut keys = Vec::new();
         for (left, right) in plain_keys(join) {
             let key = PublishedKey { filter: self.filters, column: right, scope: KeyScope::Task };
-            let placed = Placed { key, across: scope_across(join), saves: false };
+            let placed = FilterPlacement { key, across: scope_across(join), saves: false };
             if let Some((with, scope)) = self.place(&probe, placed)? {
                 probe = with;
                 self.filters += 1;
@@ -186,7 +186,7 @@ impl Planner {
             let Some((publishing, key)) = self.published(&probe, right)? else { continue };
             // A row that is not built costs less than one that is, in any case.
             let key_in_build = PublishedKey { column: left, ..key };
-            let placed = Placed { key: key_in_build, across: key.scope, saves: true };
+            let placed = FilterPlacement { key: key_in_build, across: key.scope, saves: true };
             if let Some((with, _)) = self.place(&build, placed)? {
                 self.filters = self.filters.max(key.filter + 1);
                 (build, probe, found) = (with, publishing, true);
@@ -201,9 +201,9 @@ impl Planner {
     fn place(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
-        placed: Placed,
+        placed: FilterPlacement,
     ) -> Result<Option<(Arc<dyn ExecutionPlan>, KeyScope)>> {
-        let Placed { key, across, saves } = placed;
+        let FilterPlacement { key, across, saves } = placed;
         let is_exchange = self.role(plan) == StageRole::Exchange;
         let scope = if is_exchange { across } else { key.scope };
         let works = is_exchange
@@ -215,7 +215,7 @@ impl Planner {
         for (at, column) in self.sources(plan, key.column) {
             let key = PublishedKey { column, scope, ..key };
             let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
-            let below = Placed { key, across, saves: saves_below };
+            let below = FilterPlacement { key, across, saves: saves_below };
             if let Some((with, scope)) = self.place(&children[at], below)? {
                 children[at] = with;
                 return Ok(Some((with_inputs(Arc::clone(plan), children)?, scope)));

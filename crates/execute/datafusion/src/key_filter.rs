@@ -158,11 +158,11 @@ pub(crate) mod tests {
     use crate::key_set::{KeyExchange, KeyScope, KeySet};
 
     /// What has been published of each filter.
-    type Published = HashMap<u32, watch::Sender<Option<Option<Arc<KeySet>>>>>;
+    type PublishedKeys = HashMap<u32, watch::Sender<Option<Option<Arc<KeySet>>>>>;
 
     /// One task that publishes for itself.
     #[derive(Debug, Default)]
-    pub(crate) struct OneTask(Mutex<Published>);
+    pub(crate) struct OneTask(Mutex<PublishedKeys>);
 
     impl KeyExchange for OneTask {
         fn publish(&self, filter: u32, keys: Option<KeySet>, _: KeyScope) {

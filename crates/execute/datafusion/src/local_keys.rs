@@ -17,11 +17,11 @@ use crate::patience::within;
 const START_TIME: Duration = Duration::from_millis(100);
 
 /// The known part of a filter; `None` if it will never be known.
-type Known = Option<Option<Arc<KeySet>>>;
+type KnownKeys = Option<Option<Arc<KeySet>>>;
 
 #[derive(Debug, Default)]
 struct Filter {
-    known: watch::Sender<Known>,
+    known: watch::Sender<KnownKeys>,
     /// Partitions of the publisher that are not executed yet, once one is.
     idle: Option<usize>,
 }

@@ -13,7 +13,7 @@ mod measure;
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
-use measure::{Arguments, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timing, in_turns};
 use serde_json::json;
 use workahead_join::{Caches, HashJoin, JoinType, Prober, Side, TableLayout};
 use workahead_machine::Machine;
@@ -115,7 +115,7 @@ fn forced(keys: Keys) -> Vec<TableLayout> {
 }
 
 /// How many times as long as the best layout `Auto` takes, and the best.
-fn behind(times: &[Timed]) -> (f64, &Timed) {
+fn behind(times: &[Timing]) -> (f64, &Timing) {
     let forced = times[1..].iter();
     let best = forced.max_by(|a, b| {
         let [a, b] = [a, b].map(|timed| timed.times_as_fast_as(&times[0]));
@@ -131,7 +131,7 @@ fn measured(
     rounds: usize,
     (inputs, keys): (&Inputs, Keys),
     wanted: impl Fn(&str) -> bool,
-) -> Vec<Timed> {
+) -> Vec<Timing> {
     let caches = Caches::reported(&Machine::here()).unwrap_or(Caches::ASSUMED);
     let join = inputs.join(caches);
     let auto = join.clone();

@@ -30,7 +30,7 @@ struct Source {
     end: usize,
 }
 
-struct Paced<'a> {
+struct PacedInput<'a> {
     batches: &'a [RecordBatch],
     source: &'a Source,
     slowed: f64,
@@ -41,7 +41,7 @@ struct Paced<'a> {
     sum: u64,
 }
 
-impl Worker for Paced<'_> {
+impl Worker for PacedInput<'_> {
     type Error = JoinError;
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, JoinError> {
@@ -72,7 +72,7 @@ fn joined(
     sources: [&Source; 2],
     slowed: f64,
 ) -> (Run, usize) {
-    let paced = |(source, slowed)| Paced {
+    let paced = |(source, slowed)| PacedInput {
         batches,
         source,
         slowed,

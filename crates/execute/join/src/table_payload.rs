@@ -14,7 +14,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::{ArrowError, DataType};
 use workahead_walks::bucket::partitions::PartitionedRows;
-use workahead_walks::perfect_hash::shared::Shared;
+use workahead_walks::perfect_hash::shared::SharedTable;
 
 use crate::JoinSpec;
 use crate::hash_table::HashTable;
@@ -85,7 +85,7 @@ impl TablePayload {
     }
 
     /// Stores keys in a dense table with their values of a column. False if a key repeats.
-    pub(crate) fn put_dense(column: &ArrayRef, keys: &[u64], to: Shared<'_>) -> bool {
+    pub(crate) fn put_dense(column: &ArrayRef, keys: &[u64], to: SharedTable<'_>) -> bool {
         with_values!(column.to_data(), values => to.put(keys, values.iter().map(zero_extended)))
     }
 

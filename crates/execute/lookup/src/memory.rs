@@ -71,13 +71,13 @@ impl Memory {
 /// Drops the entries of `owner` by `drop_left`, which drops one after the other and counts each as
 /// gone before. If one panics, the others are dropped all the same, as those of a `Vec` are.
 pub(crate) fn drop_entries<T>(owner: &mut T, drop_left: fn(&mut T)) {
-    struct Left<'o, T>(&'o mut T, fn(&mut T));
-    impl<T> Drop for Left<'_, T> {
+    struct Remainder<'o, T>(&'o mut T, fn(&mut T));
+    impl<T> Drop for Remainder<'_, T> {
         fn drop(&mut self) {
             (self.1)(self.0);
         }
     }
-    let left = Left(owner, drop_left);
+    let left = Remainder(owner, drop_left);
     drop_left(left.0);
     core::mem::forget(left);
 }

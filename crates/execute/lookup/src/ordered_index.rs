@@ -35,7 +35,7 @@ use crate::memory::Pages;
 #[cfg(feature = "std")]
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
-use lookup::{Contained, Count, Descent, Lookup, Position, Positions, Values, kind};
+use lookup::{ContainsSink, Count, Descent, Lookup, Position, Positions, Values, kind};
 #[cfg(feature = "helper")]
 pub use nested_loop::NestedLoop;
 use nodes::{Head, Kind, NO_GROUP, Node, Nodes, Shape};
@@ -255,7 +255,7 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
         assert_eq!(keys.len(), contained.len(), "a place for every key");
         for (keys, contained) in runs(keys, contained) {
             let mut rows = Rows::range(0..keys.len() as u32);
-            let mut sink = Contained { nodes: &self.nodes, keys, contained };
+            let mut sink = ContainsSink { nodes: &self.nodes, keys, contained };
             drive!(self.technique(), &mut self.walk(keys), &mut rows, &mut sink);
         }
     }

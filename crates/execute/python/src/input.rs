@@ -26,15 +26,15 @@ pub fn reader(input: &Bound<'_, PyAny>, name: &str) -> PyResult<Box<dyn RecordBa
         PyErr::from(Error::Input { name: name.to_owned(), source })
     };
     let batches: AnyRecordBatch = input.extract().map_err(failed)?;
-    Ok(Box::new(Checked(batches.into_reader().map_err(failed)?)))
+    Ok(Box::new(CheckedReader(batches.into_reader().map_err(failed)?)))
 }
 
 /// Batches whose offsets, keys and texts agree with each other: the C interface passes them on
 /// unseen, and pyarrow reads them from files as they are. How long a buffer is, the interface does
 /// not say: that its last offset lies within is the producer's promise.
-struct Checked(Box<dyn RecordBatchReader + Send>);
+struct CheckedReader(Box<dyn RecordBatchReader + Send>);
 
-impl Iterator for Checked {
+impl Iterator for CheckedReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -46,7 +46,7 @@ impl Iterator for Checked {
     }
 }
 
-impl RecordBatchReader for Checked {
+impl RecordBatchReader for CheckedReader {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }

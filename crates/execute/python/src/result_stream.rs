@@ -38,14 +38,14 @@ type Reader = u64;
 const ITERATION: Reader = 0;
 
 /// Work and its readers.
-struct Shared {
+struct SharedWork {
     state: Mutex<State>,
     /// The reader of the first batch.
     first: Mutex<Option<Reader>>,
     exports: AtomicU64,
 }
 
-impl Shared {
+impl SharedWork {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,7 +109,7 @@ impl Shared {
 #[pyclass(module = "workahead._workahead", frozen, weakref)]
 pub struct ResultStream {
     schema: SchemaRef,
-    shared: Arc<Shared>,
+    shared: Arc<SharedWork>,
 }
 
 impl ResultStream {
@@ -118,7 +118,7 @@ impl ResultStream {
     pub fn new(schema: SchemaRef, work: Work) -> Self {
         let state = Mutex::new(State::Planned(work));
         let (first, exports) = (Mutex::new(None), AtomicU64::new(ITERATION));
-        Self { schema, shared: Arc::new(Shared { state, first, exports }) }
+        Self { schema, shared: Arc::new(SharedWork { state, first, exports }) }
     }
 }
 
@@ -229,7 +229,7 @@ fn struct_field(schema: &SchemaRef) -> FieldRef {
 /// The stream behind `__arrow_c_stream__`, read on any thread, attached to Python or not.
 struct Export {
     field: FieldRef,
-    shared: Arc<Shared>,
+    shared: Arc<SharedWork>,
     reader: Reader,
 }
 

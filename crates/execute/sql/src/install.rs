@@ -9,7 +9,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions, insert_rules};
 
-use crate::local_files::{self, Cached};
+use crate::local_files::{self, CachedReads};
 use crate::morsels::ScanMorsels;
 use crate::reuse::ReusedSubplans;
 
@@ -53,7 +53,7 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
 /// Reads local files as [`install`] does: what is in the page cache without a change of threads,
 /// and footers of Parquet's only once they were looked through.
 pub fn install_files(environment: &RuntimeEnv) {
-    local_files::install(environment, Cached::Here, None);
+    local_files::install(environment, CachedReads::Here, None);
 }
 
 #[cfg(test)]

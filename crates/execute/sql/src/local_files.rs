@@ -44,7 +44,7 @@ use crate::LockedFolder;
 
 /// Which thread reads what is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cached {
+pub(crate) enum CachedReads {
     /// The one that decodes it.
     Here,
     /// Another, as of all files.
@@ -53,7 +53,7 @@ pub(crate) enum Cached {
 
 /// Takes the place of DataFusion's own store of local files, and of no other. Keeps a folder that is
 /// to be there as long as the environment is.
-pub(crate) fn install(environment: &RuntimeEnv, cached: Cached, folder: Option<LockedFolder>) {
+pub(crate) fn install(environment: &RuntimeEnv, cached: CachedReads, folder: Option<LockedFolder>) {
     let url = ObjectStoreUrl::local_filesystem();
     let ours = LocalFiles { files: LocalFileSystem::new(), cached, _folder: folder };
     let there = environment.object_store(&url);
@@ -66,7 +66,7 @@ pub(crate) fn install(environment: &RuntimeEnv, cached: Cached, folder: Option<L
 #[derive(Debug)]
 struct LocalFiles {
     files: LocalFileSystem,
-    cached: Cached,
+    cached: CachedReads,
     _folder: Option<LockedFolder>,
 }
 
@@ -128,8 +128,8 @@ impl fmt::Display for LocalFiles {
 impl ObjectStore for LocalFiles {
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let read = match self.cached {
-            Cached::Here => self.cached(location, ranges),
-            Cached::Elsewhere => None,
+            CachedReads::Here => self.cached(location, ranges),
+            CachedReads::Elsewhere => None,
         };
         let read = match read {
             Some(read) => read,
@@ -228,7 +228,7 @@ mod tests {
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
         let files =
-            LocalFiles { files: LocalFileSystem::new(), cached: Cached::Here, _folder: None };
+            LocalFiles { files: LocalFileSystem::new(), cached: CachedReads::Here, _folder: None };
         let ranges = [0..1, 5..70_000, 99_999..100_000];
         let found = files.cached(&location, &ranges).unwrap();
         assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
@@ -253,7 +253,7 @@ mod tests {
         // A footer of no bytes.
         file.write_all(b"PAR1\0\0\0\0PAR1\0").unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        for cached in [Cached::Here, Cached::Elsewhere] {
+        for cached in [CachedReads::Here, CachedReads::Elsewhere] {
             file.as_file().set_len(13).unwrap();
             let files = LocalFiles { files: LocalFileSystem::new(), cached, _folder: None };
             let ranges = [0..12, 4..12];
@@ -270,11 +270,11 @@ mod tests {
         let url = ObjectStoreUrl::local_filesystem();
         let context = SessionContext::new();
         let environment = context.runtime_env();
-        install(&environment, Cached::Here, None);
+        install(&environment, CachedReads::Here, None);
         let debugged = format!("{:?}", environment.object_store(&url).unwrap());
         assert!(debugged.starts_with("LocalFiles"), "{debugged}");
         environment.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        install(&environment, Cached::Here, None);
+        install(&environment, CachedReads::Here, None);
         assert_eq!(environment.object_store(&url).unwrap().to_string(), "InMemory");
     }
 }

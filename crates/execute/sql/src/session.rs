@@ -48,7 +48,7 @@ pub use answer::{Answer, Joins};
 pub use error::SessionError;
 
 use crate::LockedFolder;
-use crate::local_files::{self, Cached};
+use crate::local_files::{self, CachedReads};
 use answer::Deadline;
 use batches::Partitioning;
 use workers::Workers;
@@ -346,6 +346,6 @@ pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
         spill_folder = Some(folder);
     }
     let environment = builder.build_arc().map_err(SessionError::Query)?;
-    local_files::install(&environment, Cached::Elsewhere, spill_folder);
+    local_files::install(&environment, CachedReads::Elsewhere, spill_folder);
     Ok(environment)
 }

@@ -9,7 +9,7 @@ mod measure;
 
 use std::time::Duration;
 
-use measure::{Arguments, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timing, in_turns};
 use serde_json::json;
 use workahead_machine::Machine;
 use workahead_machine::cpus::CpuSet;
@@ -296,7 +296,7 @@ const TECHNIQUES: [&str; 9] = [
 ];
 
 /// Rows for the cases of one footprint: each with its fraction of the limit it ran beside.
-fn report(report: &mut Report<'_>, times: &[Timed], bytes: usize, probes: usize) {
+fn report(report: &mut Report<'_>, times: &[Timing], bytes: usize, probes: usize) {
     for timed in times {
         let group = timed.name.split_once(": ").map_or("", |(group, _)| group);
         let limit = times.iter().find(|limit| limit.name == format!("{group}: {LIMIT}"));

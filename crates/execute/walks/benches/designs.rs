@@ -9,7 +9,7 @@ mod measure;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use measure::{Arguments, Case, Report, Run, Timed, in_turns};
+use measure::{Arguments, Case, Report, Run, Timing, in_turns};
 use serde_json::json;
 use workahead_machine::clock::{Moment, thread_cpu_s};
 use workahead_machine::pages::{Pages, Pool, Supply};
@@ -29,12 +29,12 @@ const VECTOR: usize = 8192;
 
 /// What came out of some vectors.
 #[derive(Default)]
-struct Found {
+struct HitSum {
     hits: usize,
     sum: u64,
 }
 
-impl Found {
+impl HitSum {
     /// A hit: its row, and its value.
     #[inline(always)]
     fn add(&mut self, row: u64, value: u64) {
@@ -56,8 +56,8 @@ impl Found {
 }
 
 /// Runs something over each vector of the probes and times it.
-fn over(probes: &[u64], mut look: impl FnMut(u64, &[u64], &mut Found)) -> Run {
-    let (start, mut found) = (thread_cpu_s(), Found::default());
+fn over(probes: &[u64], mut look: impl FnMut(u64, &[u64], &mut HitSum)) -> Run {
+    let (start, mut found) = (thread_cpu_s(), HitSum::default());
     for (number, keys) in probes.chunks(VECTOR).enumerate() {
         look((number * VECTOR) as u64, keys, &mut found);
     }
@@ -302,7 +302,7 @@ fn by_threads(threads: usize, work: impl Fn(usize) + Sync) {
 
 fn rows(
     report: &mut Report<'_>,
-    times: &[Timed],
+    times: &[Timing],
     of: &[(&'static str, serde_json::Value)],
     keys: usize,
 ) {

@@ -16,7 +16,7 @@ use workahead_walks::hash::hash_u32;
 use workahead_walks::isa::Portable;
 use workahead_walks::materialise::pair_checksum;
 use workahead_walks::random::Random;
-use workahead_walks::record::{Joined, Record, Unclustered};
+use workahead_walks::record::{JoinedRecord, Record, Unclustered};
 use workahead_walks::technique::{self, Driver, Technique};
 use workahead_walks::threads::{Shares, Split, together};
 use workahead_walks::work_ahead::Placement;
@@ -66,7 +66,7 @@ impl Join {
 
 /// What a programmer would write: the same work, result and checksum, and no schedule.
 #[inline(never)]
-fn by_hand(join: &Join, out: &mut [Joined]) -> (usize, u64) {
+fn by_hand(join: &Join, out: &mut [JoinedRecord]) -> (usize, u64) {
     let (build, probes, rids) = (&join.build[..], &join.probe[..], &join.rids[..]);
     let lists = Lists::of(&join.chains);
     let (mut written, mut at, mut checksum) = (0, 0, 0_u64);
@@ -101,9 +101,9 @@ fn timed(run: impl FnOnce() -> (usize, u64)) -> Run {
 }
 
 /// A technique of one thread, or of one and its helper: the time is the main thread's.
-fn one<'a>(join: &'a Join, text: &str, placement: Placement<'a>) -> Case<'a, [Joined]> {
+fn one<'a>(join: &'a Join, text: &str, placement: Placement<'a>) -> Case<'a, [JoinedRecord]> {
     let technique: Technique = text.parse().expect("a technique");
-    Case::new(text, move |out: &mut [Joined]| {
+    Case::new(text, move |out: &mut [JoinedRecord]| {
         timed(|| {
             let mut sink = Materialise::new(out);
             let (mut walk, mut rows) = (join.walk(), join.rows());
@@ -120,9 +120,9 @@ fn two<'a>(
     (text, split): (&str, Split),
     cpus: [usize; 2],
     allowed: &'a CpuSet,
-) -> Case<'a, [Joined]> {
+) -> Case<'a, [JoinedRecord]> {
     let technique: Technique = text.parse().expect("a technique");
-    Case::new(format!("two threads, {text}, {split:?}"), move |out: &mut [Joined]| {
+    Case::new(format!("two threads, {text}, {split:?}"), move |out: &mut [JoinedRecord]| {
         let (first, second) = out.split_at_mut(out.len() / 2);
         let outs = [Mutex::new(first), Mutex::new(second)];
         let shares = Shares::new(split, join.rids.len() as Row, 2);
@@ -175,8 +175,9 @@ fn helped() -> Vec<String> {
     all
 }
 
-fn cases<'a>(join: &'a Join, cpus: &[usize], allowed: &'a CpuSet) -> Vec<Case<'a, [Joined]>> {
-    let mut cases = vec![Case::new("by hand", |out: &mut [Joined]| timed(|| by_hand(join, out)))];
+fn cases<'a>(join: &'a Join, cpus: &[usize], allowed: &'a CpuSet) -> Vec<Case<'a, [JoinedRecord]>> {
+    let mut cases =
+        vec![Case::new("by hand", |out: &mut [JoinedRecord]| timed(|| by_hand(join, out)))];
     let placement = Placement { helper_cpu: *cpus.last().expect("a CPU"), allowed };
     cases.extend(ALONE.map(|text| one(join, text, placement)));
     if let &[first, second] = cpus {
@@ -210,7 +211,7 @@ fn main() {
     };
     for (place, rows, probes, out_rows) in sizes {
         let join = Join::new(rows, probes);
-        let mut out = PageBuffer::<Joined>::zeroed(out_rows, Pages::Huge).expect("memory");
+        let mut out = PageBuffer::<JoinedRecord>::zeroed(out_rows, Pages::Huge).expect("memory");
         out.fill(bytemuck::Zeroable::zeroed());
         let times =
             in_turns(&arguments, arguments.rounds(7), &cases(&join, &cpus, allowed), &mut out[..]);

@@ -21,7 +21,7 @@ use workahead_walks::random::Random;
 use workahead_walks::technique::{self, Technique};
 use workahead_walks::threads::together;
 use workahead_walks::tree::{
-    Binary, Fill, Keyed, Lookup, Node, Node64, Node128, Search, Tree, Unclustered, Vector,
+    Binary, Fill, KeyedRecord, Lookup, Node, Node64, Node128, Search, Tree, Unclustered, Vector,
 };
 use workahead_walks::work_ahead::Placement;
 use workahead_walks::{Row, Rows};
@@ -89,7 +89,7 @@ fn part_of<T>(whole: &[T], part: usize, parts: usize) -> &[T] {
 struct Data {
     narrow: Tree<Node64>,
     wide: Tree<Node128>,
-    records: PageBuffer<Keyed>,
+    records: PageBuffer<KeyedRecord>,
     rids: PageBuffer<u32>,
     /// RID of key `i + 1`.
     inner: Vec<u32>,
@@ -101,9 +101,9 @@ impl Data {
         let random = &mut Random::of(2005);
         let inner = random.permutation(keys);
         let pairs: Vec<(f32, u32)> = (1..=keys).map(|key| key as f32).zip(inner.clone()).collect();
-        let mut records = PageBuffer::<Keyed>::zeroed(keys as usize, Pages::Huge).unwrap();
+        let mut records = PageBuffer::<KeyedRecord>::zeroed(keys as usize, Pages::Huge).unwrap();
         for record in records.iter_mut() {
-            *record = Keyed { key: (random.below(keys) + 1) as f32, payload: [7; 15] };
+            *record = KeyedRecord { key: (random.below(keys) + 1) as f32, payload: [7; 15] };
         }
         let rids = PageBuffer::copied(&random.permutation(keys), Pages::Huge).unwrap();
         let narrow = Tree::bulk_load(&pairs, Fill::PAPER, Pages::Huge).unwrap();

@@ -39,7 +39,7 @@ fn one<T>(at: &T) -> Asks {
 }
 
 /// A joined row: key, two integers of the probe side, two of the build side.
-pub type Assembled = [u32; 5];
+pub type JoinedRow = [u32; 5];
 
 /// The probe side of a hash join over columns.
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ pub struct Match {
     /// Row of the build side.
     pub build_row: u32,
     /// The output record.
-    pub assembled: Assembled,
+    pub assembled: JoinedRow,
 }
 
 impl<P: Stream> ColumnarJoin<'_, P> {
@@ -174,7 +174,7 @@ impl<P: Stream> Walk for ColumnarJoin<'_, P> {
 // streams of `table` name rows of a borrowed column only.
 unsafe impl<P: Stream> crate::work_ahead::Preloadable for ColumnarJoin<'_, P> {}
 
-impl Sink<Match> for Materialise<'_, Assembled> {
+impl Sink<Match> for Materialise<'_, JoinedRow> {
     #[inline(always)]
     fn emit(&mut self, _: Row, found: Match) {
         *self.next(found.probe_row, found.build_row) = found.assembled;

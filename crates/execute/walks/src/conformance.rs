@@ -29,7 +29,7 @@ use std::fmt;
 
 use crate::walk::{Row, Rows, Walk};
 
-use allocations::Counted;
+use allocations::AllocationWatch;
 use interleave::{Order, interleave};
 use requests::Requests;
 
@@ -64,7 +64,7 @@ impl fmt::Display for Law {
 /// A law that a walk did not keep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{law}: {what} (driven {drive})")]
-pub struct Broken {
+pub struct Violation {
     /// Which.
     pub law: Law,
     /// By which interleaving or schedule.
@@ -74,7 +74,7 @@ pub struct Broken {
 }
 
 /// What a walk found, by row; the hits of one row in the order they came.
-pub type Found<W> = Vec<(Row, <W as Walk>::Hit)>;
+pub type RowHits<W> = Vec<(Row, <W as Walk>::Hit)>;
 
 /// Checks a walk against all laws: [`Kit::usual`] without a count of allocations.
 ///
@@ -103,8 +103,8 @@ pub type Found<W> = Vec<(Row, <W as Walk>::Hit)>;
 pub fn check<W: Walk>(
     make: impl Fn() -> W,
     rows: Rows,
-    oracle: impl Fn(W, Found<W>) -> Result<(), String>,
-) -> Result<(), Broken> {
+    oracle: impl Fn(W, RowHits<W>) -> Result<(), String>,
+) -> Result<(), Violation> {
     Kit::usual().check(make, rows, oracle)
 }
 
@@ -113,7 +113,7 @@ pub fn check<W: Walk>(
 pub fn hits<W: Walk, T: Ord + Clone + fmt::Debug>(
     expected: &[(Row, T)],
     value: impl Fn(W::Hit) -> T,
-) -> impl Fn(W, Found<W>) -> Result<(), String> {
+) -> impl Fn(W, RowHits<W>) -> Result<(), String> {
     let mut expected = expected.to_vec();
     expected.sort();
     move |_, found| {
@@ -178,8 +178,8 @@ impl Kit {
         &self,
         make: impl Fn() -> W,
         rows: Rows,
-        oracle: impl Fn(W, Found<W>) -> Result<(), String>,
-    ) -> Result<(), Broken> {
+        oracle: impl Fn(W, RowHits<W>) -> Result<(), String>,
+    ) -> Result<(), Violation> {
         for &width in &self.widths {
             for order in Order::all_of(width) {
                 let (mut walk, mut watch) = (make(), Requests::default());
@@ -187,18 +187,18 @@ impl Kit {
                 // Rows that come one by one cannot meet another's writes.
                 let law = if order.width == 1 { Law::AnySchedule } else { Law::PlacesNotFacts };
                 let drive = order.to_string();
-                oracle(walk, watch.hits()).map_err(|what| Broken { law, drive, what })?;
+                oracle(walk, watch.hits()).map_err(|what| Violation { law, drive, what })?;
             }
         }
         if let Some(allocations) = self.allocations {
             for order in Order::all_of(7) {
-                interleave(&mut make(), rows, order, &mut Counted::by(allocations))?;
+                interleave(&mut make(), rows, order, &mut AllocationWatch::by(allocations))?;
             }
         }
         for &room in &self.rooms {
             schedules::each(&make, rows, (&self.widths, room), |drive, walk, hits| {
                 let law = Law::AnySchedule;
-                oracle(walk, hits).map_err(|what| Broken { law, drive: drive.to_owned(), what })
+                oracle(walk, hits).map_err(|what| Violation { law, drive: drive.to_owned(), what })
             })?;
         }
         Ok(())

@@ -30,10 +30,10 @@ use std::marker::PhantomData;
 use crate::materialise::{Destination, Materialise};
 use crate::memory::Memory;
 use crate::place::{Place, References};
-use crate::record::{Joined, OneLine, Payload, Record};
+use crate::record::{JoinedRecord, OneLine, Payload, Record};
 use crate::walk::{Row, Sink, Walk};
 
-pub use pairs::{Draft, NULL, Order, Pairs, Unmatched};
+pub use pairs::{Draft, NULL, Order, Pairs, UnmatchedRows};
 
 /// Whether pairs without a right row occur: how many references an entry has.
 pub trait Variant: Copy + sealed::Sealed {
@@ -101,7 +101,7 @@ pub struct JoinIndex<'a, V, P: Payload = OneLine> {
     pairs: &'a [[u32; 2]],
     left: &'a [Record<P>],
     right: &'a [Record<P>],
-    output: Destination<'a, Joined<P>>,
+    output: Destination<'a, JoinedRecord<P>>,
     /// Output slot of the pair to be started next.
     next_slot: u32,
     _variant: PhantomData<V>,
@@ -121,7 +121,7 @@ impl<'a, V: Variant, P: Payload> JoinIndex<'a, V, P> {
         pairs: &'a Pairs,
         left: &'a [Record<P>],
         right: &'a [Record<P>],
-        output: Destination<'a, Joined<P>>,
+        output: Destination<'a, JoinedRecord<P>>,
     ) -> Self {
         assert!(V::OUTER || pairs.nulls() == 0, "an inner join index has no null: use LeftOuter");
         Self { pairs: pairs.all(), left, right, output, next_slot: 0, _variant: PhantomData }
@@ -194,10 +194,10 @@ impl<'a, V: Variant, P: Payload> Walk for JoinIndex<'a, V, P> {
 // sink that its destination comes from.
 unsafe impl<V: Variant, P: Payload> crate::work_ahead::Preloadable for JoinIndex<'_, V, P> {}
 
-impl<P: Payload> Sink<Pair<'_, P>> for Materialise<'_, Joined<P>> {
+impl<P: Payload> Sink<Pair<'_, P>> for Materialise<'_, JoinedRecord<P>> {
     #[inline(always)]
     fn emit(&mut self, _: Row, Pair { left, right, slot }: Pair<'_, P>) {
         let right = right.unwrap_or(P::NULL);
-        *self.slot(slot, left.row, right.row) = Joined { probe: *left, build: *right };
+        *self.slot(slot, left.row, right.row) = JoinedRecord { probe: *left, build: *right };
     }
 }

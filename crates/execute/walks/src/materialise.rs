@@ -9,12 +9,12 @@ use std::num::NonZero;
 use std::ptr::NonNull;
 
 use crate::place::Place;
-use crate::record::{Joined, Payload, Record};
+use crate::record::{JoinedRecord, Payload, Record};
 use crate::walk::{Row, Sink};
 
 /// Writes hits to `rows` from its start, and from its start again when it is full: a buffer as long
 /// as the result holds it whole, a short one stays in cache.
-pub struct Materialise<'a, T = Joined> {
+pub struct Materialise<'a, T = JoinedRecord> {
     rows: &'a mut [T],
     at: usize,
     /// Rows written before the buffer was last begun again, and rows that knew their slot.
@@ -87,7 +87,7 @@ impl<'a, T> Materialise<'a, T> {
 /// The result is borrowed, exclusively, for `'a` by its [`Materialise`], so the places stay mapped
 /// while a destination lives.
 #[derive(Debug, Clone, Copy)]
-pub struct Destination<'a, T = Joined> {
+pub struct Destination<'a, T = JoinedRecord> {
     /// An address and not a pointer: a walk goes to whatever thread it is run on.
     first: NonZero<usize>,
     rows: u32,
@@ -122,7 +122,7 @@ pub const fn pair_checksum(left: u32, right: u32) -> u64 {
     ((left as u64) << 32 | right as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-impl<P: Payload> Sink<(&Record<P>, &Record<P>)> for Materialise<'_, Joined<P>> {
+impl<P: Payload> Sink<(&Record<P>, &Record<P>)> for Materialise<'_, JoinedRecord<P>> {
     #[inline(always)]
     fn emit(&mut self, _: Row, (probe, build): (&Record<P>, &Record<P>)) {
         // Record by record: whole lines are copied as lines, a struct of both field by field.

@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::random::Random;
 use crate::walk::Row;
 
-pub use layout::{HalfLine, Joined, Line, OneLine, Payload, Record};
+pub use layout::{HalfLine, JoinedRecord, Line, OneLine, Payload, Record};
 
 /// A table of `rows` records whose keys are drawn from `1..=keys` (Zhou et al., §6.2: two million
 /// records, keys "randomly assigned values in the range from 1 to 2 million").

@@ -96,7 +96,7 @@ mod tests {
     use crate::materialise::Materialise;
     use crate::memory::Direct;
     use crate::random::Random;
-    use crate::record::{Joined, Record, drawn_table};
+    use crate::record::{JoinedRecord, Record, drawn_table};
     use crate::schedule::every::under_every_schedule;
     use crate::walk::Rows;
 
@@ -106,7 +106,7 @@ mod tests {
         let right = drawn_table(200, 200, random, Pages::Small).unwrap();
         let draft = Draft { pairs: 500, left_rows: 200, right_rows: 200, ..Draft::PAPER_OUTER };
         let pairs = draft.draw(random, Pages::Small).unwrap();
-        let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 500];
+        let mut output = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; 500];
         let (_, destination) = Materialise::announced(&mut output);
         check(&pairs, JoinIndex::new(&pairs, &left, &right, destination));
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::thread;
 
-use workahead_machine::clock::{Elapsed, Moment};
+use workahead_machine::clock::{ElapsedTime, Moment};
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::{Error, pin};
 
@@ -70,7 +70,7 @@ pub struct ThreadResult<R> {
     /// Its result.
     pub result: R,
     /// Its own time, from the common start.
-    pub elapsed: Elapsed,
+    pub elapsed: ElapsedTime,
 }
 
 /// Runs `task(i)` on a thread pinned to `cpus[i]`, all starting together.

@@ -16,7 +16,7 @@ mod regions;
 #[cfg(test)]
 mod tests;
 
-pub use regions::{Overlap, Regions, Spot, Unnamed};
+pub use regions::{Overlap, Regions, Spot, UnnamedAccess};
 
 use crate::memory::Memory;
 use crate::place::{Intent, Place};
@@ -138,7 +138,7 @@ impl Trace {
     ///
     /// # Errors
     /// For the first access that is in no region.
-    pub fn relative_to(&self, regions: &Regions) -> Result<Vec<Spot>, Unnamed> {
+    pub fn relative_to(&self, regions: &Regions) -> Result<Vec<Spot>, UnnamedAccess> {
         self.accesses.iter().map(|access| regions.spot(access)).collect()
     }
 }

@@ -28,7 +28,7 @@ mod tests;
 use workahead_machine::pages::{AllocationError, PageBuffer};
 
 pub use compare::Compare;
-pub use lookup::{Clustered, Cursor, Keyed, Lookup, Outer, Unclustered};
+pub use lookup::{Clustered, Cursor, KeyedRecord, Lookup, Outer, Unclustered};
 pub use node::{Node, Node64, Node128};
 pub use search::{Binary, Search, Vector};
 

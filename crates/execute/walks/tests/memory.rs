@@ -10,7 +10,7 @@ use workahead_machine::pages::{HUGE_PAGE_BYTES, Pages};
 use workahead_walks::bucket::{self, Load};
 use workahead_walks::chained::Chains;
 use workahead_walks::columnar;
-use workahead_walks::join_index::{Draft, Order, Pairs, Unmatched};
+use workahead_walks::join_index::{Draft, Order, Pairs, UnmatchedRows};
 use workahead_walks::random::Random;
 use workahead_walks::record::drawn_table;
 use workahead_walks::tree::{Fill, Node, Node64, Node128, Tree, TreeError};
@@ -108,7 +108,7 @@ fn found_pairs(pages: Pages) {
     assert!(count > 7_000_000, "{count}");
     let layout = Layout { bytes: 8 * count, buffers: 3 };
     check("found join index", layout, Pairs::bytes, || {
-        Pairs::of_tables(&left, &right, Unmatched::Dropped, pages)
+        Pairs::of_tables(&left, &right, UnmatchedRows::Dropped, pages)
     });
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Restored, Unsupported, current, explained};
+use super::{RestoredSetting, Unsupported, current, explained};
 use crate::private_directory;
 use crate::sysroot::Sysroot;
 
@@ -81,14 +81,14 @@ impl Journal {
     }
 
     /// Undoes the changes, last one first, and empties the journal once all are undone.
-    pub(super) fn restore(&mut self, root: &Sysroot) -> Vec<Restored> {
+    pub(super) fn restore(&mut self, root: &Sysroot) -> Vec<RestoredSetting> {
         let mut restored = Vec::new();
         let mut kept = Vec::new();
         for entry in self.entries.drain(..).rev() {
             match undo(root, &entry) {
-                Undone::Already => {}
-                Undone::Now(value) => restored.push(value),
-                Undone::Refused(value) => {
+                UndoResult::Already => {}
+                UndoResult::Now(value) => restored.push(value),
+                UndoResult::Refused(value) => {
                     restored.push(value);
                     kept.push(entry);
                 }
@@ -106,35 +106,35 @@ impl Journal {
     }
 }
 
-enum Undone {
+enum UndoResult {
     Already,
-    Now(Restored),
-    Refused(Restored),
+    Now(RestoredSetting),
+    Refused(RestoredSetting),
 }
 
-fn undo(root: &Sysroot, entry: &Entry) -> Undone {
-    let reported = |value: &str, trouble: Option<String>| Restored {
+fn undo(root: &Sysroot, entry: &Entry) -> UndoResult {
+    let reported = |value: &str, trouble: Option<String>| RestoredSetting {
         path: format!("/{}", entry.path),
         value: value.to_owned(),
         trouble,
     };
     match current(root, &entry.path) {
-        Some(now) if now == entry.before => Undone::Already,
+        Some(now) if now == entry.before => UndoResult::Already,
         Some(now) if now != entry.ours => {
             let trouble = format!("somebody else set it to {now}; before, it was {}", entry.before);
-            Undone::Now(reported(&now, Some(trouble)))
+            UndoResult::Now(reported(&now, Some(trouble)))
         }
         Some(now) => match root.write(&entry.path, &entry.before) {
-            Ok(()) => Undone::Now(reported(&entry.before, None)),
+            Ok(()) => UndoResult::Now(reported(&entry.before, None)),
             Err(error) => {
                 let trouble =
                     format!("can't be set back to {}: {}", entry.before, explained(&error));
-                Undone::Refused(reported(&now, Some(trouble)))
+                UndoResult::Refused(reported(&now, Some(trouble)))
             }
         },
         None => {
             let trouble = format!("gone; before, it was {}", entry.before);
-            Undone::Now(reported("", Some(trouble)))
+            UndoResult::Now(reported("", Some(trouble)))
         }
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Elapsed, Moment};
+use crate::clock::{ElapsedTime, Moment};
 use crate::cpus::CpuSet;
 use crate::error::Error;
 use crate::machine::Machine;
@@ -156,7 +156,7 @@ pub fn on_field(
         read(words, method, &mut numbers, duration / 3);
         read(words, method, &mut numbers, duration)
     })?;
-    let sum = |seconds: fn(&Elapsed) -> f64| {
+    let sum = |seconds: fn(&ElapsedTime) -> f64| {
         // A sample that the clock could not see does not count.
         let seen = samples.iter().filter(|(_, elapsed)| seconds(elapsed) > 0.0);
         seen.map(|(lines, elapsed)| *lines as f64 / seconds(elapsed)).sum()
@@ -170,7 +170,7 @@ fn read(
     method: Method,
     numbers: &mut Numbers,
     duration: Duration,
-) -> (u64, Elapsed) {
+) -> (u64, ElapsedTime) {
     let lines = u32::try_from(words.len() / LINE_WORDS).unwrap_or(u32::MAX);
     let start = Moment::now();
     let mut read = 0;

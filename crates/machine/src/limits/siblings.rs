@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::topology::Smt;
 
-pub use seen::{Seen, Source};
+pub use seen::{SiblingPair, Source};
 
 use super::deadline::Deadline;
 use super::team;

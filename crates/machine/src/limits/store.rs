@@ -30,7 +30,7 @@ pub struct Store {
 
 /// Limits, and where they came from.
 #[derive(Debug)]
-pub struct Found {
+pub struct SourcedLimits {
     /// The limits.
     pub limits: Limits,
     /// Where they came from.
@@ -138,9 +138,9 @@ impl Limits {
         store: &Store,
         progress: &mut dyn FnMut(Progress<'_>),
         stop: &AtomicBool,
-    ) -> Result<Found, Error> {
+    ) -> Result<SourcedLimits, Error> {
         if let (Some(limits), Some(path)) = (store.load(machine), store.path(machine)) {
-            return Ok(Found { limits, origin: Origin::Saved(path) });
+            return Ok(SourcedLimits { limits, origin: Origin::Saved(path) });
         }
         Self::measure_and_save(machine, store, progress, stop)
     }
@@ -154,13 +154,13 @@ impl Limits {
         store: &Store,
         progress: &mut dyn FnMut(Progress<'_>),
         stop: &AtomicBool,
-    ) -> Result<Found, Error> {
+    ) -> Result<SourcedLimits, Error> {
         let limits = Self::measure(machine, Budget::full(machine), progress, stop)?;
         let origin = match store.save(machine, &limits) {
             Ok(path) => Origin::Measured(path),
             Err(error) => Origin::NotKept(error),
         };
-        Ok(Found { limits, origin })
+        Ok(SourcedLimits { limits, origin })
     }
 }
 

@@ -1,9 +1,9 @@
 //! The names under which results keep what a server used: units last, the same for every engine.
 
 use super::machine_wide::Whole;
-use super::used::Used;
+use super::used::ResourceUse;
 
-impl Used {
+impl ResourceUse {
     /// By name. Events that the kernel does not count have none; `at_least` is 1 where time or
     /// faults are a lower bound because a process ended and nobody waited for it.
     #[must_use]

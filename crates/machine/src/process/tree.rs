@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{self, Id, Line, Process};
-use super::used::{self, Used};
+use super::used::{self, ResourceUse};
 use crate::sysroot::Sysroot;
 
 /// A process and its descendants, looked at again and again.
@@ -79,7 +79,7 @@ impl Tree {
 impl Snapshot {
     /// What was used since an earlier look at the same tree.
     #[must_use]
-    pub fn since(&self, before: &Snapshot) -> Used {
+    pub fn since(&self, before: &Snapshot) -> ResourceUse {
         used::between(before, self)
     }
 

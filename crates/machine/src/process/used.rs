@@ -19,7 +19,7 @@ use super::tree::Snapshot;
 
 /// What the processes of a tree used between two looks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Used {
+pub struct ResourceUse {
     /// Time on a CPU, user and system.
     pub cpu_s: f64,
     /// Who counted `cpu_s`.
@@ -64,7 +64,7 @@ pub enum CpuClock {
     Ticks,
 }
 
-pub(super) fn between(before: &Snapshot, after: &Snapshot) -> Used {
+pub(super) fn between(before: &Snapshot, after: &Snapshot) -> ResourceUse {
     let threads = threads(before, after);
     let (sums, lost) = sums(before, after);
     let ended = |id: &&Id| !after.processes.contains_key(id);
@@ -83,7 +83,7 @@ pub(super) fn between(before: &Snapshot, after: &Snapshot) -> Used {
         true => (scheduler_s, CpuClock::Scheduler),
         false => (ticks_s, CpuClock::Ticks),
     };
-    Used {
+    ResourceUse {
         cpu_s,
         cpu_clock,
         user_s: sums.user_ticks as f64 / TICKS_PER_S,

@@ -97,7 +97,7 @@ pub enum Resource {
 
 /// A server, observed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Observed {
+pub struct ServerObservation {
     /// What is counted: `transactions`, `statements`.
     pub counted: String,
     /// In the order of time.
@@ -164,12 +164,12 @@ pub struct ResourceAnswer {
     /// The load at which it saturates, per second; none where nothing points to one.
     pub ceiling_per_s: Option<f64>,
     /// Its interval; the upper end is open where a ceiling is not shown.
-    pub interval: Option<Open>,
+    pub interval: Option<OpenInterval>,
 }
 
 /// An interval whose upper end may be open.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Open {
+pub struct OpenInterval {
     /// Lower end.
     pub low: f64,
     /// Upper end, if there is one.
@@ -196,7 +196,7 @@ impl Resource {
     }
 }
 
-impl Observed {
+impl ServerObservation {
     /// The length of the observation, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
@@ -226,7 +226,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(observed: &Observed) -> Self {
+    fn new(observed: &ServerObservation) -> Self {
         let size = (observed.windows.len() / BLOCKS_MAX).max(1);
         // The rest at the end is a part of the last block.
         let count = (observed.windows.len() / size).max(1);
@@ -316,11 +316,11 @@ impl Model {
             mean,
             of,
             ceiling_per_s: finite(ceiling),
-            interval: finite(low).map(|low| Open { low, high: finite(high) }),
+            interval: finite(low).map(|low| OpenInterval { low, high: finite(high) }),
         }
     }
 
-    fn capacity(&self, observed: &Observed) -> Capacity {
+    fn capacity(&self, observed: &ServerObservation) -> Capacity {
         let load = mean(&self.blocks, &|block| block.load);
         let loads = self.loads();
         let (ceiling, first) = self.first(&self.blocks, Law::Usual);
@@ -370,7 +370,7 @@ impl Model {
 impl Capacity {
     /// In words; and wider where a limit may be hidden, since what can't be seen may saturate at
     /// any load above those that were served.
-    fn worded(mut self, observed: &Observed) -> Self {
+    fn worded(mut self, observed: &ServerObservation) -> Self {
         if observed.missing.iter().any(|missing| missing.hides_a_limit) {
             self.ceiling_interval.low = self.ceiling_interval.low.min(self.loads_per_s.high);
             self.used_interval.high = self.load_per_s / self.ceiling_interval.low;

@@ -29,10 +29,10 @@ use workahead_study::statistics::{CONFIDENCE, Interval};
 
 use crate::words::{significant, time};
 use candidates::Candidate;
-pub use candidates::Changed;
+pub use candidates::ChangedValue;
 pub use parts::{Change, Part};
 use parts::{Parts, half};
-use seen::{Known, Pair};
+use seen::{ComparisonCache, Pair};
 
 /// Two captures of the same load may differ by this much: they lie apart in time, and no interval
 /// of either knows what changed between them.
@@ -68,7 +68,7 @@ pub struct Causes {
     /// Every part of the time.
     pub parts: Vec<PartChange>,
     /// Other differences, whose share is unknown.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedValue>,
     /// What else a reader has to know.
     pub notes: Vec<String>,
 }
@@ -204,7 +204,7 @@ impl Causes {
         // A mean that goes the other way is that of one window.
         let is_one_way = (ratio > 1.0) == (time.difference_s() > 0.0);
         let is_shown = is_sure && is_one_way && !(1.0 / MARGIN..=MARGIN).contains(&ratio);
-        let (known, is_slower) = (Known::default(), time.difference_s() > 0.0);
+        let (known, is_slower) = (ComparisonCache::default(), time.difference_s() > 0.0);
         let pair = Pair { before, after, is_slower, known: &known };
         let causes = if is_shown { ranked(pair, parts) } else { Vec::new() };
         let part = |(part, change): &(Part, Change)| PartChange {
@@ -212,8 +212,9 @@ impl Causes {
             change: *change,
             is_shown: parts.is_shown(*part, change, PART_P),
         };
-        let is_named =
-            |changed: &Changed| causes.iter().any(|cause| cause.says.starts_with(&changed.name));
+        let is_named = |changed: &ChangedValue| {
+            causes.iter().any(|cause| cause.says.starts_with(&changed.name))
+        };
         let mut changed = candidates::settings(pair);
         changed.extend(candidates::facts(pair));
         changed.retain(|changed| !is_named(changed));
@@ -259,7 +260,7 @@ fn ranked(pair: Pair<'_>, parts: &Parts) -> Vec<Cause> {
     let named = named(&candidates, &mut open);
     let mut causes: Vec<Cause> = named
         .into_iter()
-        .map(|Named { basis, candidates, parts: of }| {
+        .map(|CauseGroup { basis, candidates, parts: of }| {
             let (first, others) = candidates.split_first().expect("at least one was found");
             let mut or: Vec<String> =
                 others.iter().take(OTHERS_MAX).map(|one| one.says.clone()).collect();
@@ -296,15 +297,15 @@ fn ranked(pair: Pair<'_>, parts: &Parts) -> Vec<Cause> {
 }
 
 /// Candidates that say the same or can't be told apart, and the parts that they take.
-struct Named<'a> {
+struct CauseGroup<'a> {
     basis: Basis,
     candidates: Vec<&'a Candidate>,
     parts: Vec<Part>,
 }
 
 /// The candidates for the parts that grew, which `open` loses to them.
-fn named<'a>(candidates: &'a [Candidate], open: &mut Vec<(Part, f64)>) -> Vec<Named<'a>> {
-    let mut named: Vec<Named<'a>> = Vec::new();
+fn named<'a>(candidates: &'a [Candidate], open: &mut Vec<(Part, f64)>) -> Vec<CauseGroup<'a>> {
+    let mut named: Vec<CauseGroup<'a>> = Vec::new();
     // First what is shown to act on a part; then those also have the parts that they are documented
     // to act on; then what is only documented.
     let rounds: [(Basis, Round); 3] = [
@@ -318,7 +319,9 @@ fn named<'a>(candidates: &'a [Candidate], open: &mut Vec<(Part, f64)>) -> Vec<Na
                 return true;
             }
             let is_named = |candidate: &Candidate| {
-                named.iter().any(|Named { candidates, .. }| candidates[0].says == candidate.says)
+                named
+                    .iter()
+                    .any(|CauseGroup { candidates, .. }| candidates[0].says == candidate.says)
             };
             let fits = |one: &&Candidate| round(one, *part, is_named(one));
             let fits: Vec<&Candidate> = candidates.iter().filter(fits).collect();
@@ -327,13 +330,13 @@ fn named<'a>(candidates: &'a [Candidate], open: &mut Vec<(Part, f64)>) -> Vec<Na
             };
             let fits: Vec<&Candidate> =
                 fits.into_iter().filter(|candidate| candidate.order == best).collect();
-            let is_same = |named: &&mut Named<'_>| {
+            let is_same = |named: &&mut CauseGroup<'_>| {
                 fits.iter().any(|fit| fit.says == named.candidates[0].says)
             };
             let same = named.iter_mut().find(is_same);
             match same {
                 Some(same) => same.parts.push(*part),
-                None => named.push(Named { basis, candidates: fits, parts: vec![*part] }),
+                None => named.push(CauseGroup { basis, candidates: fits, parts: vec![*part] }),
             }
             false
         });

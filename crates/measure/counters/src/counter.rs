@@ -26,7 +26,7 @@ use crate::metric::{self, Metric};
 use crate::process_accounting::ProcessAccounting;
 use crate::rotation::{Pace, Rotation};
 use crate::source::Source;
-use crate::stream::{Group, Header, LeftOut, Stream};
+use crate::stream::{Group, Header, Stream, UncountedEvent};
 use crate::table::Table;
 use crate::target::Targets;
 
@@ -127,7 +127,7 @@ impl Counter {
                 Some(why) => counter
                     .header
                     .left_out
-                    .push(LeftOut { event: event.name.clone(), why: why.to_owned() }),
+                    .push(UncountedEvent { event: event.name.clone(), why: why.to_owned() }),
             }
         }
         counter.header.groups = vec![Group { events, privilege: Privilege::Both }];

@@ -3,7 +3,7 @@
 //! ```text
 //! computed CPI     = computation + resource stalls + instruction-related stalls    Breakdown
 //! computation      = µops per instruction x sum over widths k of f_k / k           computation_*
-//! non-overlapped   = computation + sum of misses per instruction x penalty + …     NonOverlapped
+//! non-overlapped   = computation + sum of misses per instruction x penalty + …     NonOverlappedSum
 //! overlap          = measured CPI / non-overlapped CPI: lower hides more
 //! stall component  = penalty x misses / instructions, per logical CPU              Stalls
 //! observations     -> trimmed mean, deviation, noise                               reduce
@@ -27,7 +27,7 @@ pub use computation::{Reciprocals, computation_cpi, computation_ucpi};
 pub use memory::{
     LineStates, SHARES_TOLERANCE, bus_utilisation, dirty_share, memory_latency_cycles,
 };
-pub use overlap::{Component, NonOverlapped, Origin};
+pub use overlap::{Component, NonOverlappedSum, Origin};
 pub use profile::{Profile, speculative_factor};
 pub use reduce::{NOISY_SHARE, Reduction, ReductionError, Rule, reduce};
 pub use stalls::{Denominator, LogicalCpu, Penalty, Series, StallCause, Stalls};

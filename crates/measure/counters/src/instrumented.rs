@@ -110,7 +110,7 @@ pub enum Span {
 
 /// How a program is run and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instrumented {
+pub struct InstrumentedRun {
     /// The tool that counts.
     pub tool: Tool,
     /// The caches of the model.
@@ -121,7 +121,7 @@ pub struct Instrumented {
     pub span: Span,
 }
 
-impl Instrumented {
+impl InstrumentedRun {
     /// The first process of a program, from start to end.
     #[must_use]
     pub fn new(tool: Tool, geometry: Geometry) -> Self {

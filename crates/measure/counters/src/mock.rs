@@ -127,11 +127,11 @@ impl Source for Mock {
         drop(state);
         let clock = self.clock.clone();
         let state = Arc::clone(&self.state);
-        Ok(Box::new(Counted { per_s, fault, clock, begun_s: None, state }))
+        Ok(Box::new(MockCounting { per_s, fault, clock, begun_s: None, state }))
     }
 }
 
-struct Counted {
+struct MockCounting {
     per_s: Vec<f64>,
     fault: Option<Fault>,
     clock: Virtual,
@@ -139,7 +139,7 @@ struct Counted {
     state: Arc<Mutex<State>>,
 }
 
-impl Counting for Counted {
+impl Counting for MockCounting {
     fn begin(&mut self) -> Result<(), CountError> {
         if let Some(Fault::Begin(error)) = &self.fault {
             return Err(error.clone());
@@ -171,7 +171,7 @@ impl Counting for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for MockCounting {
     fn drop(&mut self) {
         if let Ok(mut state) = self.state.lock() {
             state.open -= 1;

@@ -15,7 +15,7 @@
 use workahead_machine::limits::Limits;
 use workahead_machine::pages::Pages;
 
-use crate::cycles::{Component, NonOverlapped, Origin, Penalty, StallCause, Value, missing};
+use crate::cycles::{Component, NonOverlappedSum, Origin, Penalty, StallCause, Value, missing};
 use crate::event::Privilege;
 use crate::metrics::Metrics;
 
@@ -67,7 +67,7 @@ impl Penalties {
         metrics: &Metrics,
         privilege: Privilege,
         ghz: f64,
-    ) -> NonOverlapped {
+    ) -> NonOverlappedSum {
         let value = |name: &str| -> Value {
             let valued = metrics.get(name, privilege, None);
             let valued = valued.or_else(|| metrics.get(name, Privilege::Both, None));
@@ -97,7 +97,7 @@ impl Penalties {
         let branches =
             Component::of_events("mispredicted branches", &mispredicted, BRANCH_CYCLES, quoted());
         components.push(branches);
-        NonOverlapped { components }
+        NonOverlappedSum { components }
     }
 
     /// Penalties of the stall components of a logical CPU, in cycles at `ghz` cycles a nanosecond

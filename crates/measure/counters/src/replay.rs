@@ -41,13 +41,13 @@ impl Source for Replay {
         let on = slot.and_then(|slot| slot.cpus.iter().find(|on| on.cpu == target.cpu()));
         let reading = on.map(|on| on.reading.clone());
         let over = || CountError::Gone(format!("the recording of {target}"));
-        Ok(Box::new(Played(reading.ok_or_else(over)?)))
+        Ok(Box::new(ReplayedReading(reading.ok_or_else(over)?)))
     }
 }
 
-struct Played(Reading);
+struct ReplayedReading(Reading);
 
-impl Counting for Played {
+impl Counting for ReplayedReading {
     fn begin(&mut self) -> Result<(), CountError> {
         Ok(())
     }

@@ -52,12 +52,12 @@ pub struct Header {
     pub lacks: Option<String>,
     /// Requested events that are in no group, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UncountedEvent>,
 }
 
 /// An event that could not be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct UncountedEvent {
     /// Its name.
     pub event: String,
     /// Why.

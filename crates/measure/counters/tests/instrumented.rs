@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use workahead_counters::instrumented::{
-    Environment, Error, Geometry, Instrumented, Outcome, Processes, Program, ProgramCounts,
+    Environment, Error, Geometry, InstrumentedRun, Outcome, Processes, Program, ProgramCounts,
     Quantity, Span, Tool,
 };
 
@@ -51,7 +51,7 @@ fn caches(last: &str) -> Geometry {
     Geometry { l1i: first, l1d: first, last: last.parse().unwrap() }
 }
 
-fn run(of: &Instrumented, program: &Program) -> Outcome {
+fn run(of: &InstrumentedRun, program: &Program) -> Outcome {
     of.run(program, &AtomicBool::new(false)).unwrap()
 }
 
@@ -76,7 +76,7 @@ fn assert_near(found: Option<i64>, expected: i64) {
 #[test]
 fn a_walk_misses_as_often_as_it_has_lines() {
     let counts = |tool, last| {
-        let of = Instrumented::new(tool, caches(last));
+        let of = InstrumentedRun::new(tool, caches(last));
         let [none, two] = [0, 2].map(|passes| run(&of, &walks(passes)).counted);
         assert_adds_up(&two);
         assert_eq!(two.geometry, Some(of.geometry));
@@ -99,7 +99,7 @@ fn a_walk_misses_as_often_as_it_has_lines() {
 
 #[test]
 fn the_same_run_counts_the_same() {
-    let of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));
+    let of = InstrumentedRun::new(Tool::Cachegrind, caches("1MiB,16,64"));
     let mut sort = Program::new("sort", ["-n"]);
     sort.input = (0..500).rev().map(|n| format!("{n}\n")).collect::<String>().into_bytes();
     let first = run(&of, &sort);
@@ -115,7 +115,7 @@ fn the_same_run_counts_the_same() {
 
 #[test]
 fn only_requested_functions_are_counted() {
-    let mut of = Instrumented::new(Tool::Callgrind, caches("1MiB,16,64"));
+    let mut of = InstrumentedRun::new(Tool::Callgrind, caches("1MiB,16,64"));
     of.span = Span::Inside(vec!["*walk_lines*".to_owned()]);
     let counted = run(&of, &walks(3)).counted;
     assert_adds_up(&counted);
@@ -133,7 +133,7 @@ fn only_requested_functions_are_counted() {
 
 #[test]
 fn children_are_counted_on_request() {
-    let mut of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));
+    let mut of = InstrumentedRun::new(Tool::Cachegrind, caches("1MiB,16,64"));
     let shell = Program::new("sh", ["-c", "true | /bin/true; /bin/true; exit 0"]);
     let alone = run(&of, &shell).counted;
     assert_eq!(alone.processes, 1);
@@ -157,7 +157,7 @@ fn a_replaced_output_file_is_not_read() {
         secret.display()
     );
     let program = |status: &str| Program::new("/bin/sh", ["-c", &script, "sh", status]);
-    let of = Instrumented::new(Tool::Callgrind, caches("1048576,16,64"));
+    let of = InstrumentedRun::new(Tool::Callgrind, caches("1048576,16,64"));
     let outcome = run(&of, &program("0"));
     assert_eq!(outcome.output, b"said\n");
     assert!(outcome.errors.ends_with("why"), "{}", outcome.errors);
@@ -167,7 +167,7 @@ fn a_replaced_output_file_is_not_read() {
 
 #[test]
 fn a_program_that_fails_says_why() {
-    let of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));
+    let of = InstrumentedRun::new(Tool::Cachegrind, caches("1MiB,16,64"));
     let failing = Program::new("sh", ["-c", "echo out of luck >&2; exit 3"]);
     let error = of.run(&failing, &AtomicBool::new(false)).unwrap_err();
     let message = error.to_string();
@@ -187,7 +187,7 @@ fn a_stop_ends_the_program_and_leaves_nothing_behind() {
     let path = mark.display();
     let script =
         format!("trap '' TERM; sleep 61 & echo $! > {path}.new; mv {path}.new {path}; wait");
-    let of = Instrumented::new(Tool::Cachegrind, caches("1MiB,16,64"));
+    let of = InstrumentedRun::new(Tool::Cachegrind, caches("1MiB,16,64"));
     let stop = AtomicBool::new(false);
     let error = std::thread::scope(|scope| {
         let run = scope.spawn(|| of.run(&Program::new("sh", ["-c", &script]), &stop));

@@ -126,11 +126,13 @@ impl Chunk {
         // it lies in the chunk, which this borrows.
         let cell = unsafe { read(*kind, (*inside, *scale), *data, row) };
         cell.map_err(|why| match why {
-            Unread::Kind => {
+            UnreadableValue::Kind => {
                 let says = format!("column {column} is neither number, text nor day (type {kind})");
                 Error::ours(says + ": cast it to varchar")
             }
-            Unread::Text => Error::ours(format!("column {column} has text that is not UTF-8")),
+            UnreadableValue::Text => {
+                Error::ours(format!("column {column} has text that is not UTF-8"))
+            }
         })
     }
 }
@@ -144,7 +146,7 @@ struct RawString {
 }
 
 /// Why a value has no place in [`Cell`].
-enum Unread {
+enum UnreadableValue {
     /// It is of another kind.
     Kind,
     /// It is text that is not UTF-8. The library checks what it stores, not what its functions
@@ -161,7 +163,7 @@ unsafe fn read<'a>(
     (inside, scale): (u32, u8),
     data: Raw,
     row: usize,
-) -> Result<Cell<'a>, Unread> {
+) -> Result<Cell<'a>, UnreadableValue> {
     // SAFETY: what the caller promises; the library aligns its vectors for their types.
     unsafe {
         let huge = || {
@@ -190,7 +192,7 @@ unsafe fn read<'a>(
                     _ => (&raw const (*string).rest).cast::<*const u8>().read_unaligned(),
                 };
                 let bytes = std::slice::from_raw_parts(start, length);
-                Cell::Text(std::str::from_utf8(bytes).map_err(|_| Unread::Text)?)
+                Cell::Text(std::str::from_utf8(bytes).map_err(|_| UnreadableValue::Text)?)
             }
             19 => {
                 let units = match inside {
@@ -201,7 +203,7 @@ unsafe fn read<'a>(
                 };
                 Cell::decimal(units, scale)
             }
-            _ => return Err(Unread::Kind),
+            _ => return Err(UnreadableValue::Kind),
         })
     }
 }

@@ -21,19 +21,19 @@ use crate::ffi::{Huge, Library, Raw, RawDecimal, State, c_text, call, said};
 
 /// A database: a file, or memory.
 #[derive(Clone)]
-pub struct Database(Arc<Opened>);
+pub struct Database(Arc<OpenDatabase>);
 
-struct Opened {
+struct OpenDatabase {
     library: Library,
     raw: Raw,
 }
 
 // SAFETY: a database may be used by any number of threads (DuckDB documentation, "Concurrency").
-unsafe impl Send for Opened {}
+unsafe impl Send for OpenDatabase {}
 // SAFETY: as above.
-unsafe impl Sync for Opened {}
+unsafe impl Sync for OpenDatabase {}
 
-impl Drop for Opened {
+impl Drop for OpenDatabase {
     fn drop(&mut self) {
         call!(self.library, close(&mut self.raw));
     }
@@ -70,7 +70,7 @@ impl Database {
             call!(library, free(says.cast()));
             return Err(error);
         }
-        Ok(Self(Arc::new(Opened { library, raw })))
+        Ok(Self(Arc::new(OpenDatabase { library, raw })))
     }
 
     /// A connection to it.
@@ -155,16 +155,16 @@ impl Statement {
 }
 
 /// The statements of a text.
-struct Parsed {
+struct ParsedStatements {
     library: Library,
     raw: Raw,
     statements: u64,
 }
 
-impl Parsed {
+impl ParsedStatements {
     fn of(library: Library, session: Raw, text: &str) -> Result<Self, Error> {
         let text = c_text(text)?;
-        let mut parsed = Parsed { library, raw: null_mut(), statements: 0 };
+        let mut parsed = ParsedStatements { library, raw: null_mut(), statements: 0 };
         let count = call!(library, extract_statements(session, text.as_ptr(), &mut parsed.raw));
         parsed.statements = count;
         let says = said(call!(library, extract_statements_error(parsed.raw)));
@@ -175,7 +175,7 @@ impl Parsed {
     }
 }
 
-impl Drop for Parsed {
+impl Drop for ParsedStatements {
     fn drop(&mut self) {
         call!(self.library, destroy_extracted(&mut self.raw));
     }
@@ -211,7 +211,7 @@ impl Connection {
     /// At the first statement that [`prepare_plain`](Self::prepare_plain) refuses; DuckDB's own.
     pub fn run_plain(&mut self, text: &str) -> Result<(), Error> {
         let library = self.library();
-        let parsed = Parsed::of(library, self.session.raw, text)?;
+        let parsed = ParsedStatements::of(library, self.session.raw, text)?;
         for index in 0..parsed.statements {
             let statement = self.prepared(|session, raw| {
                 call!(library, prepare_extracted_statement(session, parsed.raw, index, raw))

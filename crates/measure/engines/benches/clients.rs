@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use packaged::{Packaged, RunResult, number_after};
+use packaged::{PackagedClient, RunResult, number_after};
 use select::Select;
 use serde_json::{Value, json};
 use workahead_engines::attach::Target;
@@ -127,7 +127,7 @@ fn of_postgres(arguments: &Arguments, directory: &Path, rows: &mut Vec<Value>) -
     };
     let scale: i64 = if arguments.small { 1 } else { 10 };
     packaged::output_of(&program, &at(&["-i", "-q", "-s", &scale.to_string()]));
-    let pgbench = Packaged {
+    let pgbench = PackagedClient {
         name: "pgbench -S -M prepared".to_owned(),
         program,
         arguments: Box::new(|clients, seconds| {
@@ -197,7 +197,7 @@ fn sysbench(arguments: &Arguments, server: &SysbenchServer<'_>, rows: &mut Vec<V
         oltp::Options { rows: table_rows, distribution, ..oltp::Options::of(Flavour::V10) };
     let ours = Oltp::new(options).unwrap_or_else(|error| panic!("{error}"));
     fill(target, &ours, &Stop::new()).unwrap_or_else(|error| panic!("{error}"));
-    let theirs = Packaged {
+    let theirs = PackagedClient {
         name: format!("sysbench oltp_read_write, {server}"),
         program: "sysbench".into(),
         arguments: Box::new(|clients, seconds| {
@@ -229,7 +229,7 @@ struct OurClients<'a> {
 }
 
 /// One case: blocks of their runs and ours.
-fn compare(arguments: &Arguments, theirs: &Packaged<'_>, ours: &OurClients<'_>) -> Value {
+fn compare(arguments: &Arguments, theirs: &PackagedClient<'_>, ours: &OurClients<'_>) -> Value {
     let clients = ours.clients;
     let name = format!("{}, {clients} clients", theirs.name);
     let arms = Arms {

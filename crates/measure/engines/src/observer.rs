@@ -62,7 +62,7 @@ pub struct Window {
 
 /// A source that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnavailableSource {
     /// In words, with the remedy.
     pub says: String,
     /// Whether sessions may wait there unseen.
@@ -138,7 +138,7 @@ trait Reader {
     fn own(&self) -> i64;
 
     /// What can't be seen for lack of rights, by a look.
-    fn unseen(&self, look: &Look, user: &str) -> Option<Unseen>;
+    fn unseen(&self, look: &Look, user: &str) -> Option<UnavailableSource>;
 }
 
 /// A server that is observed.
@@ -147,7 +147,7 @@ pub struct Observer {
     reader: Box<dyn Reader>,
     machine: Option<MachineObserver>,
     edge: Edge,
-    unseen: Vec<Unseen>,
+    unseen: Vec<UnavailableSource>,
     counted: &'static str,
 }
 
@@ -176,7 +176,7 @@ impl Observer {
         };
         let mut machine = MachineObserver::of(target);
         let look = reader.look(connection.as_mut())?.counted();
-        let mut unseen: Vec<Unseen> =
+        let mut unseen: Vec<UnavailableSource> =
             reader.unseen(&look, &target.address.user).into_iter().collect();
         unseen.extend(MachineObserver::unseen(machine.as_ref()));
         let edge =
@@ -192,7 +192,7 @@ impl Observer {
 
     /// What could not be seen so far.
     #[must_use]
-    pub fn unseen(&self) -> &[Unseen] {
+    pub fn unseen(&self) -> &[UnavailableSource] {
         &self.unseen
     }
 

@@ -158,7 +158,7 @@ impl DatabaseEngine {
     /// # Errors
     /// When nothing answers, or the server rejects the user.
     pub fn attached(target: Target, context: &EngineContext) -> Result<Self, EngineError> {
-        Self::open(Box::new(attached::Attached::new(target)?), context)
+        Self::open(Box::new(attached::AttachedDatabase::new(target)?), context)
     }
 
     /// DataFusion, in this process.

@@ -12,7 +12,7 @@
 
 use std::time::Instant;
 
-use workahead_counters::instrumented::{Error, Instrumented, LABEL, Program, TIER, Valgrind};
+use workahead_counters::instrumented::{Error, InstrumentedRun, LABEL, Program, TIER, Valgrind};
 use workahead_machine::{EvidenceTier, Machine};
 use workahead_study::collection::Collection;
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
@@ -70,11 +70,11 @@ impl ValgrindRunner {
     ///
     /// # Errors
     /// When they can't be modelled.
-    pub fn tool(&self, caches: Option<&str>) -> Result<Instrumented, EngineError> {
+    pub fn tool(&self, caches: Option<&str>) -> Result<InstrumentedRun, EngineError> {
         let Instrumentation { tool, caches: usual } = &self.with;
         let caches = caches.unwrap_or(usual).to_owned();
         let geometry = Instrumentation { tool: *tool, caches }.geometry(&Machine::here().caches);
-        Ok(Instrumented::new(*tool, geometry.map_err(failed)?))
+        Ok(InstrumentedRun::new(*tool, geometry.map_err(failed)?))
     }
 
     /// One repetition.

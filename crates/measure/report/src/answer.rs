@@ -8,7 +8,7 @@ use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
 use workahead_study::results::Finding;
-use workahead_study::statistics::Shown;
+use workahead_study::statistics::Significance;
 use workahead_study::verdict;
 
 use crate::view::{View, ratio_words};
@@ -47,7 +47,7 @@ mod settings;
 const NOTHING: &str = "Nothing has been measured yet.";
 
 /// A cell with its finding and ratio.
-type Compared<'a> = (&'a Cell, &'a Finding, f64);
+type ComparedCell<'a> = (&'a Cell, &'a Finding, f64);
 
 pub(crate) fn answer(view: &View<'_>) -> Answer {
     let mut answer = found(view);
@@ -69,7 +69,7 @@ fn unanswerable(view: &View<'_>) -> Option<String> {
 
 /// What was found, whatever the question.
 fn found(view: &View<'_>) -> Answer {
-    let mut compared: Vec<Compared<'_>> = view
+    let mut compared: Vec<ComparedCell<'_>> = view
         .cells()
         .iter()
         .filter_map(|cell| {
@@ -87,12 +87,13 @@ fn found(view: &View<'_>) -> Answer {
     }
 }
 
-fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer {
-    let has = |shown: Shown| {
-        move |(_, finding, _): &&Compared<'_>| finding.ratio.is_some_and(|r| r.shown() == shown)
+fn against(view: &View<'_>, baseline: &str, compared: &[ComparedCell<'_>]) -> Answer {
+    let has = |shown: Significance| {
+        move |(_, finding, _): &&ComparedCell<'_>| finding.ratio.is_some_and(|r| r.shown() == shown)
     };
-    let best = compared.iter().rev().find(has(Shown::Faster));
-    let slower: Vec<&Compared<'_>> = compared.iter().filter(has(Shown::Slower)).collect();
+    let best = compared.iter().rev().find(has(Significance::Faster));
+    let slower: Vec<&ComparedCell<'_>> =
+        compared.iter().filter(has(Significance::Slower)).collect();
     let own = best.and_then(|(best, _, _)| {
         slower.iter().find(|(cell, _, _)| view.technique(cell) == view.technique(best))
     });
@@ -105,15 +106,15 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
     let least = worst.or_else(|| compared.iter().find(|(_, finding, _)| finding.ratio.is_some()));
     let single = best.filter(|(cell, _, _)| view.threads(cell).is_some_and(|threads| threads > 1));
     let single = single.and_then(|_| {
-        let one_thread = |one: &&Compared<'_>| view.threads(one.0) == Some(1);
-        compared.iter().rev().filter(one_thread).find(has(Shown::Faster))
+        let one_thread = |one: &&ComparedCell<'_>| view.threads(one.0) == Some(1);
+        compared.iter().rev().filter(one_thread).find(has(Significance::Faster))
     });
     let cards = [
         best.map(|best| ("Gains most", best)),
         single.map(|single| ("Gains most on one thread", single)),
         least.map(|least| (heading(worst), least)),
     ];
-    let card = |(heading, one): (&str, &Compared<'_>)| card(view, baseline, heading, one);
+    let card = |(heading, one): (&str, &ComparedCell<'_>)| card(view, baseline, heading, one);
     Answer {
         sentence,
         tally: Some(tally(view, compared)),
@@ -123,8 +124,8 @@ fn against(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> Answer
 
 /// The largest gain and the largest loss among techniques.
 struct Extremes<'a, 'b> {
-    best: Option<&'b Compared<'a>>,
-    worst: Option<&'b Compared<'a>>,
+    best: Option<&'b ComparedCell<'a>>,
+    worst: Option<&'b ComparedCell<'a>>,
     /// Whether the loss is of the technique with the largest gain.
     of_winner: bool,
 }
@@ -143,14 +144,14 @@ impl Extremes<'_, '_> {
     }
 }
 
-fn heading(worst: Option<&Compared<'_>>) -> &'static str {
+fn heading(worst: Option<&ComparedCell<'_>>) -> &'static str {
     match worst {
         Some(_) => "Loses",
         None => "Lowest ratio: no loss is shown",
     }
 }
 
-fn gain(view: &View<'_>, baseline: &str, (cell, finding, ratio): &Compared<'_>) -> String {
+fn gain(view: &View<'_>, baseline: &str, (cell, finding, ratio): &ComparedCell<'_>) -> String {
     let (_, interval) = ratio_words(finding);
     let of_limit = match view.limit_fraction(cell) {
         Some(fraction) => {
@@ -167,7 +168,7 @@ fn gain(view: &View<'_>, baseline: &str, (cell, finding, ratio): &Compared<'_>) 
     )
 }
 
-fn loss(view: &View<'_>, (cell, finding, ratio): &Compared<'_>, is_winner: bool) -> String {
+fn loss(view: &View<'_>, (cell, finding, ratio): &ComparedCell<'_>, is_winner: bool) -> String {
     let who = match is_winner {
         true => "The same technique".to_owned(),
         false => words::capital(&view.technique(cell)),
@@ -186,10 +187,10 @@ fn within(view: &View<'_>, cell: &Cell) -> String {
     }
 }
 
-fn tally(view: &View<'_>, compared: &[Compared<'_>]) -> String {
-    let count = |shown: Shown| {
+fn tally(view: &View<'_>, compared: &[ComparedCell<'_>]) -> String {
+    let count = |shown: Significance| {
         let is =
-            |(_, finding, _): &&Compared<'_>| finding.ratio.is_some_and(|r| r.shown() == shown);
+            |(_, finding, _): &&ComparedCell<'_>| finding.ratio.is_some_and(|r| r.shown() == shown);
         compared.iter().filter(is).count()
     };
     let kept = match view.is_modelled() {
@@ -199,9 +200,9 @@ fn tally(view: &View<'_>, compared: &[Compared<'_>]) -> String {
     format!(
         "{} with the baseline: {} faster, {} slower, {} with no difference shown.",
         words::counted(compared.len(), kept),
-        count(Shown::Faster),
-        count(Shown::Slower),
-        count(Shown::NoDifference)
+        count(Significance::Faster),
+        count(Significance::Slower),
+        count(Significance::NoDifference)
     )
 }
 
@@ -209,16 +210,16 @@ fn card(
     view: &View<'_>,
     baseline: &str,
     heading: &str,
-    (cell, finding, ratio): &Compared<'_>,
+    (cell, finding, ratio): &ComparedCell<'_>,
 ) -> Card {
     let tone = match finding.ratio.map(|ratio| ratio.shown()) {
-        Some(Shown::Faster) => "better",
-        Some(Shown::Slower) => "worse",
+        Some(Significance::Faster) => "better",
+        Some(Significance::Slower) => "worse",
         _ => "level",
     };
     let (_, interval) = ratio_words(finding);
     let interval = match finding.ratio.map(|ratio| ratio.shown()) {
-        Some(Shown::NoDifference) => interval,
+        Some(Significance::NoDifference) => interval,
         // A model's interval is the ratio itself, and the text says so.
         _ if finding.ratio.is_some_and(|ratio| ratio.interval.is_some_and(|i| i.low >= i.high)) => {
             interval

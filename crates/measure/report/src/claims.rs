@@ -3,7 +3,7 @@
 use serde::Serialize;
 use workahead_study::paper::{Claim, Direction, Extent};
 use workahead_study::setting::Settings;
-use workahead_study::statistics::{Interval, Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Significance};
 use workahead_study::verdict::{Verdict, Word};
 
 use crate::view::View;
@@ -136,7 +136,7 @@ fn ratio_words(ratio: Ratio) -> String {
     let interval = match (ratio.interval, ratio.shown()) {
         (None, _) => "one sample only".to_owned(),
         (Some(Interval { low, high }), _) if low >= high => "always the same".to_owned(),
-        (Some(ends), Shown::NoDifference) => {
+        (Some(ends), Significance::NoDifference) => {
             format!("{}, no difference shown", number::ratio_interval((ends.low, ends.high)))
         }
         (Some(ends), _) => number::ratio_interval((ends.low, ends.high)),

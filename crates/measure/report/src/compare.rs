@@ -4,7 +4,7 @@ use serde::Serialize;
 use workahead_study::comparison::{Comparison, Difference, Line};
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::results::Results;
-use workahead_study::statistics::{Shown, Unpaired};
+use workahead_study::statistics::{Significance, UnpairedComparison};
 use workahead_study::throughput::Unit;
 
 use crate::chart::ratios::{Kind, Mark, Ratios, Row};
@@ -49,7 +49,8 @@ struct Words {
 
 /// The line with the clearest change.
 pub(crate) fn clearest(compared: &Comparison) -> Option<&Line> {
-    let shown = |line: &&Line| line.speedup.is_some_and(|one| one.shown() != Shown::NoDifference);
+    let shown =
+        |line: &&Line| line.speedup.is_some_and(|one| one.shown() != Significance::NoDifference);
     let far = |line: &&Line| line.speedup.map_or(0.0, |one| one.ratio.ln().abs());
     let lines = compared.lines.iter().filter(shown);
     lines.max_by(|one, two| far(one).total_cmp(&far(two)))
@@ -73,7 +74,7 @@ pub(crate) fn sentence(compared: &Comparison) -> String {
 
 /// The cells by outcome.
 pub(crate) fn tally(compared: &Comparison) -> String {
-    let count = |shown: Shown| {
+    let count = |shown: Significance| {
         let is = |line: &&Line| line.speedup.is_some_and(|one| one.shown() == shown);
         compared.lines.iter().filter(is).count()
     };
@@ -88,9 +89,9 @@ pub(crate) fn tally(compared: &Comparison) -> String {
          adjusted for all of them (Holm 1979). The runs are not paired: other differences between \
          them are in the ratios.",
         words::counted(measured, "cell"),
-        count(Shown::Faster),
-        count(Shown::Slower),
-        count(Shown::NoDifference),
+        count(Significance::Faster),
+        count(Significance::Slower),
+        count(Significance::NoDifference),
         sure.count()
     )
 }
@@ -146,14 +147,14 @@ fn words_of(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> 
         let value = results.value(cell, THROUGHPUT).map(|value| unit.scaled(value));
         value.map_or_else(|| number::NONE.to_owned(), number::plain)
     };
-    let ratio = |one: Option<Unpaired>| {
+    let ratio = |one: Option<UnpairedComparison>| {
         one.map_or_else(|| number::NONE.to_owned(), |one| number::ratio(one.ratio))
     };
     Words {
         tone: match line.speedup.map(|one| one.shown()) {
-            Some(Shown::Faster) => "better",
-            Some(Shown::Slower) => "worse",
-            Some(Shown::NoDifference) | None => "level",
+            Some(Significance::Faster) => "better",
+            Some(Significance::Slower) => "worse",
+            Some(Significance::NoDifference) | None => "level",
         },
         label: line.label.clone(),
         before: figure(before, line.before),
@@ -167,14 +168,14 @@ fn words_of(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> 
     }
 }
 
-fn interval(ratio: &Unpaired) -> Option<String> {
+fn interval(ratio: &UnpairedComparison) -> Option<String> {
     ratio.interval.map(|ends| number::ratio_interval((ends.low, ends.high)))
 }
 
-fn interval_words(ratio: &Unpaired) -> String {
+fn interval_words(ratio: &UnpairedComparison) -> String {
     match (interval(ratio), ratio.shown()) {
         (None, _) => "one sample only".to_owned(),
-        (Some(ends), Shown::NoDifference) => format!("{ends}, no difference shown"),
+        (Some(ends), Significance::NoDifference) => format!("{ends}, no difference shown"),
         (Some(ends), _) => ends,
     }
 }
@@ -183,9 +184,9 @@ fn chart(compared: &Comparison) -> Ratios {
     let row = |line: &Line| {
         let speed = line.speedup.map(|one| {
             let tone = match one.shown() {
-                Shown::Faster => Tone::Better,
-                Shown::Slower => Tone::Worse,
-                Shown::NoDifference => Tone::Level,
+                Significance::Faster => Tone::Better,
+                Significance::Slower => Tone::Worse,
+                Significance::NoDifference => Tone::Level,
             };
             mark(&one, Kind::Speed(tone))
         });
@@ -203,7 +204,7 @@ fn chart(compared: &Comparison) -> Ratios {
     }
 }
 
-fn mark(one: &Unpaired, kind: Kind) -> Mark {
+fn mark(one: &UnpairedComparison, kind: Kind) -> Mark {
     let words = interval(one).unwrap_or_else(|| "one sample".to_owned());
     let interval = one.interval.map(|ends| (ends.low, ends.high));
     Mark { ratio: one.ratio, interval, kind, words }

@@ -34,7 +34,7 @@ use table::Table;
 
 /// The section.
 #[derive(Debug, Serialize)]
-pub(crate) struct Counted {
+pub(crate) struct CountsSection {
     /// Sentences over all figures: how they were constructed, where no machine was counted.
     pub(crate) constructed: Vec<String>,
     /// Targets and machines of the counts.
@@ -132,7 +132,7 @@ fn side_word(side: Privilege) -> &'static str {
 }
 
 /// The section; `None` for a study without counters.
-pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
+pub(crate) fn counted(view: &View<'_>) -> Option<CountsSection> {
     if view.results.spec.method.counters.is_empty() {
         return None;
     }
@@ -163,7 +163,7 @@ pub(crate) fn counted(view: &View<'_>) -> Option<Counted> {
     if let Some(siblings) = &mut siblings {
         siblings.notes.retain(|note| !of_overlaps.contains(note));
     }
-    Some(Counted {
+    Some(CountsSection {
         constructed,
         targets: each_once(cells.iter().map(|of| {
             let header = &of.stream.header;

@@ -10,7 +10,7 @@ use workahead_study::comparison::Comparison;
 use workahead_study::observation::Outcome;
 use workahead_study::plans::PlanText;
 use workahead_study::results::Results;
-use workahead_study::statistics::Shown;
+use workahead_study::statistics::Significance;
 
 use crate::view::View;
 
@@ -132,9 +132,9 @@ fn figures(view: &View<'_>, cell: &Cell) -> [String; 10] {
     let value = |name: &str| exact(view.results.value(cell.index, name));
     let interval = finding.ratio.and_then(|ratio| ratio.interval);
     let shown = finding.ratio.map(|ratio| match ratio.shown() {
-        Shown::Faster => "faster",
-        Shown::Slower => "slower",
-        Shown::NoDifference => "no difference",
+        Significance::Faster => "faster",
+        Significance::Slower => "slower",
+        Significance::NoDifference => "no difference",
     });
     [
         finding.samples.to_string(),

@@ -31,7 +31,7 @@ pub enum Standing {
 
 /// A subject's figure.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct SubjectFigure {
     /// The subject.
     pub name: String,
     /// The figure, and the ends of what was measured.
@@ -42,7 +42,7 @@ pub struct Measured {
 
 /// A ratio above 1 where the subject is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
+pub struct RelativeFigure {
     /// The ratio.
     pub ratio: f64,
     /// Whether it is more than chance.
@@ -50,8 +50,8 @@ pub struct Compared {
 }
 
 /// A bar for each subject, with the ends of what was measured.
-pub fn bars(description: &str, unit: &str, subjects: &[Measured]) -> Drawing {
-    let bar = |subject: &Measured| Bar {
+pub fn bars(description: &str, unit: &str, subjects: &[SubjectFigure]) -> Drawing {
+    let bar = |subject: &SubjectFigure| Bar {
         heading: None,
         name: subject.name.clone(),
         reading: match subject.value {
@@ -81,10 +81,10 @@ pub fn bars(description: &str, unit: &str, subjects: &[Measured]) -> Drawing {
 pub fn ratios(
     description: &str,
     columns: &[String],
-    rows: &[(String, Vec<Option<Compared>>)],
+    rows: &[(String, Vec<Option<RelativeFigure>>)],
 ) -> Drawing {
-    let square = |(column, compared): (&String, &Option<Compared>)| match compared {
-        Some(Compared { ratio, is_sure }) => Square::Value {
+    let square = |(column, compared): (&String, &Option<RelativeFigure>)| match compared {
+        Some(RelativeFigure { ratio, is_sure }) => Square::Value {
             value: ratio.clamp(1.0 / FAR, FAR),
             words: format!("{}×", number::plain(*ratio)),
             is_sure: *is_sure,
@@ -92,7 +92,7 @@ pub fn ratios(
         },
         None => Square::Missing("not measured, or no ratio".to_owned()),
     };
-    let row = |(name, squares): &(String, Vec<Option<Compared>>)| Row {
+    let row = |(name, squares): &(String, Vec<Option<RelativeFigure>>)| Row {
         name: name.clone(),
         note: String::new(),
         squares: columns.iter().zip(squares).map(square).collect(),
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn every_subject_has_its_mark() {
         let subject =
-            |name: &str, value, standing| Measured { name: name.to_owned(), value, standing };
+            |name: &str, value, standing| SubjectFigure { name: name.to_owned(), value, standing };
         let drawn = bars(
             "spins",
             "spins/s",
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_far_ratio_leaves_the_others_their_colour() {
-        let compared = |ratio| Some(Compared { ratio, is_sure: true });
+        let compared = |ratio| Some(RelativeFigure { ratio, is_sure: true });
         let rows = [("waits".to_owned(), vec![compared(2.0), compared(900.0), None])];
         let names = ["a", "b", "c"].map(str::to_owned);
         let drawn = ratios("waits", &names, &rows).wide;

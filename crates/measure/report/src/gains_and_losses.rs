@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::results::Finding;
-use workahead_study::statistics::Shown;
+use workahead_study::statistics::Significance;
 
 use crate::number;
 use crate::view::{View, ratio_words};
@@ -48,7 +48,7 @@ pub(crate) struct Extreme {
 /// One row for each technique, in the study's order; none when no technique is compared twice.
 pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
     let mut techniques: HashMap<&str, usize> = HashMap::new();
-    let mut all: Vec<Vec<Compared<'_>>> = Vec::new();
+    let mut all: Vec<Vec<ComparedCell<'_>>> = Vec::new();
     for cell in view.cells().iter().filter(|cell| !cell.case().is_empty()) {
         let place = *techniques.entry(cell.case()).or_insert_with(|| {
             all.push(Vec::new());
@@ -63,40 +63,40 @@ pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
 }
 
 /// A cell with its finding and ratio.
-type Compared<'a> = (&'a Cell, &'a Finding, f64);
+type ComparedCell<'a> = (&'a Cell, &'a Finding, f64);
 
-fn compared<'a>(view: &'a View<'_>, cell: &'a Cell) -> Option<Compared<'a>> {
+fn compared<'a>(view: &'a View<'_>, cell: &'a Cell) -> Option<ComparedCell<'a>> {
     let finding = view.finding(cell);
     Some((cell, finding, finding.ratio?.ratio))
 }
 
-fn shown(finding: &Finding) -> Shown {
-    finding.ratio.map_or(Shown::NoDifference, |ratio| ratio.shown())
+fn shown(finding: &Finding) -> Significance {
+    finding.ratio.map_or(Significance::NoDifference, |ratio| ratio.shown())
 }
 
-fn row(view: &View<'_>, places: &[Compared<'_>]) -> Option<Row> {
-    let by_ratio = |one: &&Compared<'_>, other: &&Compared<'_>| one.2.total_cmp(&other.2);
+fn row(view: &View<'_>, places: &[ComparedCell<'_>]) -> Option<Row> {
+    let by_ratio = |one: &&ComparedCell<'_>, other: &&ComparedCell<'_>| one.2.total_cmp(&other.2);
     let count = |what| places.iter().filter(|(_, finding, _)| shown(finding) == what).count();
     let best = places.iter().max_by(by_ratio)?;
     let worst = places.iter().min_by(by_ratio)?;
     Some(Row {
         technique: view.technique(best.0),
         threads: view.threads_words(best.0).unwrap_or_default(),
-        faster: count(Shown::Faster),
-        level: count(Shown::NoDifference),
-        slower: count(Shown::Slower),
+        faster: count(Significance::Faster),
+        level: count(Significance::NoDifference),
+        slower: count(Significance::Slower),
         best: extreme(view, best),
         worst: extreme(view, worst),
     })
 }
 
-fn extreme(view: &View<'_>, (cell, finding, ratio): &Compared<'_>) -> Extreme {
+fn extreme(view: &View<'_>, (cell, finding, ratio): &ComparedCell<'_>) -> Extreme {
     let (_, interval) = ratio_words(finding);
     Extreme {
         tone: match shown(finding) {
-            Shown::Faster => "better",
-            Shown::Slower => "worse",
-            Shown::NoDifference => "level",
+            Significance::Faster => "better",
+            Significance::Slower => "worse",
+            Significance::NoDifference => "level",
         },
         ratio: number::ratio(*ratio),
         interval,

@@ -14,7 +14,7 @@ const TOP: usize = 20;
 
 /// The section.
 #[derive(Debug, Serialize)]
-pub(crate) struct Instrumented {
+pub(crate) struct InstrumentedSection {
     pub(crate) cells: Vec<CellInstructions>,
     pub(crate) tier: String,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Shares {
 }
 
 /// The section; `None` if nothing was counted by function.
-pub(crate) fn instrumented(view: &View<'_>) -> Option<Instrumented> {
+pub(crate) fn instrumented(view: &View<'_>) -> Option<InstrumentedSection> {
     let of_cell = |cell| {
         let functions = view.results.functions(cell)?;
         let name = view.place(&view.cells()[cell], &[]);
@@ -61,7 +61,7 @@ pub(crate) fn instrumented(view: &View<'_>) -> Option<Instrumented> {
     };
     let mut cells: Vec<CellInstructions> = (0..view.cells().len()).filter_map(of_cell).collect();
     cells.first_mut()?.open = true;
-    Some(Instrumented { cells, tier: words::capital(&view.tier()) })
+    Some(InstrumentedSection { cells, tier: words::capital(&view.tier()) })
 }
 
 impl CellInstructions {

@@ -5,13 +5,13 @@ use workahead_study::results::{self, Results};
 use workahead_study::statistics::OUTLIER_RULE;
 
 use crate::answer::{Answer, answer};
-use crate::counted::{Counted, counted};
+use crate::counted::{CountsSection, counted};
 use crate::download::{self, Download};
 use crate::facts::{self, Fact};
 use crate::figures::{Figure, figures};
 use crate::functions::published::PublishedFunctions;
 use crate::functions::{Functions, functions};
-use crate::instrumented::{Instrumented, instrumented};
+use crate::instrumented::{InstrumentedSection, instrumented};
 use crate::limitations::limitations;
 use crate::view::View;
 use crate::{
@@ -50,11 +50,11 @@ pub(crate) struct Page {
     /// Names of further columns.
     pub(crate) extras: Vec<String>,
     /// Counters, if the study collects them.
-    pub(crate) counted: Option<Counted>,
+    pub(crate) counted: Option<CountsSection>,
     /// Function profiles, if the study collects them.
     pub(crate) functions: Option<Functions>,
     /// Instructions by function, if counted.
-    pub(crate) instrumented: Option<Instrumented>,
+    pub(crate) instrumented: Option<InstrumentedSection>,
     /// All means and intervals of each cell.
     pub(crate) samples: Vec<samples::Row>,
     /// The rule for outliers.

@@ -87,7 +87,7 @@ pub(crate) fn pairs(view: &View<'_>) -> Vec<Pair> {
         let base = results.run_plan.baseline_of(cell, baseline)?;
         let plans = (results.plan_of(base.index)?, results.plan_of(cell.index)?);
         let left = view.place(base, &[]);
-        Some(Compared { plans, label, place: view.place(cell, &[]), left })
+        Some(PlanComparison { plans, label, place: view.place(cell, &[]), left })
     });
     gathered(compared.collect())
 }
@@ -102,22 +102,22 @@ pub(crate) fn between(
         let plans = (before.plan_of(*one)?, after.plan_of(*other)?);
         let label = plans.1.against(plans.0);
         let left = "before".to_owned();
-        (label != Label::Same).then(|| Compared { plans, label, place: place.clone(), left })
+        (label != Label::Same).then(|| PlanComparison { plans, label, place: place.clone(), left })
     });
     let mut pairs = gathered(compared.collect());
     pairs.iter_mut().for_each(|pair| "after".clone_into(&mut pair.right));
     pairs
 }
 
-struct Compared<'a> {
+struct PlanComparison<'a> {
     plans: (&'a PlanText, &'a PlanText),
     label: Label,
     place: String,
     left: String,
 }
 
-fn gathered(compared: Vec<Compared<'_>>) -> Vec<Pair> {
-    let mut seen: Vec<(Compared<'_>, Vec<String>)> = Vec::new();
+fn gathered(compared: Vec<PlanComparison<'_>>) -> Vec<Pair> {
+    let mut seen: Vec<(PlanComparison<'_>, Vec<String>)> = Vec::new();
     let mut at: HashMap<(String, String), usize> = HashMap::new();
     for one in compared {
         let name = (one.plans.0.fingerprint(), one.plans.1.fingerprint());
@@ -162,7 +162,7 @@ fn left_out(count: usize) -> Pair {
     }
 }
 
-fn pair(one: &Compared<'_>, places: &[String]) -> Pair {
+fn pair(one: &PlanComparison<'_>, places: &[String]) -> Pair {
     let lines = lines(one.plans.0, one.plans.1);
     let cells = match places.len() {
         few if few <= NAMED_MAX => places.join("; "),

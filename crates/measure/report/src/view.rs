@@ -6,7 +6,7 @@ use workahead_study::cell::Cell;
 use workahead_study::measure::{INSTRUCTIONS, THROUGHPUT};
 use workahead_study::results::{Finding, Results};
 use workahead_study::setting::Setting;
-use workahead_study::statistics::{Interval, Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Significance};
 use workahead_study::throughput::Unit;
 
 use crate::chart::Tone;
@@ -135,9 +135,9 @@ impl<'a> View<'a> {
         match finding.ratio.map(|ratio| ratio.shown()) {
             _ if !self.results.is_timed() => Tone::Level,
             _ if finding.is_baseline => Tone::Baseline,
-            Some(Shown::Faster) => Tone::Better,
-            Some(Shown::Slower) => Tone::Worse,
-            Some(Shown::NoDifference) | None => Tone::Level,
+            Some(Significance::Faster) => Tone::Better,
+            Some(Significance::Slower) => Tone::Worse,
+            Some(Significance::NoDifference) | None => Tone::Level,
         }
     }
 
@@ -269,7 +269,7 @@ fn interval_words(ratio: Ratio) -> String {
     match (ratio.interval, ratio.shown()) {
         (None, _) => "one sample only".to_owned(),
         (Some(Interval { low, high }), _) if low >= high => "modelled, always the same".to_owned(),
-        (Some(_), Shown::NoDifference) => "no difference shown".to_owned(),
+        (Some(_), Significance::NoDifference) => "no difference shown".to_owned(),
         (Some(interval), _) => number::ratio_interval((interval.low, interval.high)),
     }
 }

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
-/// Writes `FOLDER.rs` for [`include!`]: an array of `Embedded`, whose field `key` is a file's path
-/// below the folder without `.toml`, and `text` its contents. Returns the paths that Cargo must
-/// watch.
+/// Writes `FOLDER.rs` for [`include!`]: an array of `EmbeddedFile`, whose field `key` is a file's
+/// path below the folder without `.toml`, and `text` its contents. Returns the paths that Cargo
+/// must watch.
 pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
     // Relative to the package, where Cargo runs build scripts: a target folder may be shared.
     let root = Path::new(folder);
@@ -21,7 +21,7 @@ pub(crate) fn texts(folder: &str, key: &str) -> Result<Vec<PathBuf>> {
         let name = below.to_str().expect("names of files are UTF-8").replace('\\', "/");
         // The text itself, not its path: another checkout may share the target folder.
         let text = std::fs::read_to_string(&file)?;
-        writeln!(code, "    Embedded {{ {key}: {name:?}, text: {text:?} }},").expect("text");
+        writeln!(code, "    EmbeddedFile {{ {key}: {name:?}, text: {text:?} }},").expect("text");
     }
     code.push_str("]\n");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));

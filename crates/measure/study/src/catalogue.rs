@@ -10,17 +10,17 @@ use crate::spec::TEXT_BYTES_MAX;
 
 /// A study as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedFile {
     /// Its path below `studies/`, without `.toml`.
     pub id: &'static str,
     /// Its TOML.
     pub text: &'static str,
 }
 
-static STUDIES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
+static STUDIES: &[EmbeddedFile] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 /// Every embedded study, by id.
-pub fn all() -> &'static [Embedded] {
+pub fn all() -> &'static [EmbeddedFile] {
     STUDIES
 }
 

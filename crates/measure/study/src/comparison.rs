@@ -19,7 +19,7 @@ use crate::measure::THROUGHPUT;
 use crate::plans::Label;
 use crate::results::Results;
 use crate::setting::Settings;
-use crate::statistics::{Unpaired, holm};
+use crate::statistics::{UnpairedComparison, holm};
 
 /// The same work at more or less CPU time.
 const CPU_PER_TUPLE: &str = "cpu_ns_per_tuple";
@@ -47,9 +47,9 @@ pub struct Line {
     /// Its index after.
     pub after: usize,
     /// Throughput after over before: above 1 is faster.
-    pub speedup: Option<Unpaired>,
+    pub speedup: Option<UnpairedComparison>,
     /// CPU time for each tuple, after over before: above 1 is more expensive.
-    pub cpu: Option<Unpaired>,
+    pub cpu: Option<UnpairedComparison>,
     /// The p value of the speed-up, adjusted for all lines.
     pub p_adjusted: Option<f64>,
     /// Whether the plan is the same, where plans are known.
@@ -113,15 +113,17 @@ fn pairs<'a>(before: &'a Results, after: &'a Results) -> Vec<Pair<'a>> {
 }
 
 fn line((before, one): (&Results, &Cell), (after, other): (&Results, &Cell)) -> Line {
-    let speedup =
-        Unpaired::of(&before.values(one.index, THROUGHPUT), &after.values(other.index, THROUGHPUT));
+    let speedup = UnpairedComparison::of(
+        &before.values(one.index, THROUGHPUT),
+        &after.values(other.index, THROUGHPUT),
+    );
     let plan = before.plan_of(one.index).zip(after.plan_of(other.index));
     Line {
         label: label(before, one),
         before: one.index,
         after: other.index,
         speedup,
-        cpu: Unpaired::of(
+        cpu: UnpairedComparison::of(
             &before.values(one.index, CPU_PER_TUPLE),
             &after.values(other.index, CPU_PER_TUPLE),
         ),

@@ -2,7 +2,7 @@
 
 use workahead_counters::evidence::Evidence;
 use workahead_machine::limits::Limits;
-use workahead_machine::limits::siblings::Seen;
+use workahead_machine::limits::siblings::SiblingPair;
 use workahead_machine::topology::Core;
 use workahead_machine::{EvidenceTier, Machine};
 
@@ -62,7 +62,7 @@ pub(crate) fn cores(machine: &Machine) -> usize {
 /// Whether two of its CPUs share a core: as the probe of its limits saw them, where there are some.
 #[must_use]
 pub fn has_siblings(machine: &Machine, limits: Option<&Limits>) -> bool {
-    Seen::of(machine, limits.map(|limits| &limits.siblings)).cpus.is_some()
+    SiblingPair::of(machine, limits.map(|limits| &limits.siblings)).cpus.is_some()
 }
 
 /// Memory that may be used now; no known limit on a machine that hides it.

@@ -4,7 +4,7 @@
 //! samples of one cell      Summary: plain, median, trimmed and outlier-cleaned mean, deviation,
 //!                          interval by Student's t and by bootstrap
 //! samples of two cells     Ratio of pairs, which decides; beside it Overlap, Hassanein's rule
-//! samples of two runs      Unpaired: nothing ran next to each other
+//! samples of two runs      UnpairedComparison: nothing ran next to each other
 //! ratios of many queries   holm: p values that hold for all of them together
 //! ```
 //!
@@ -24,11 +24,11 @@ mod unpaired;
 
 pub use bootstrap::interval as bootstrap_interval;
 pub use holm::holm;
-pub use outliers::{Cleaned, RULE as OUTLIER_RULE};
+pub use outliers::{CleanedMean, RULE as OUTLIER_RULE};
 pub use overlap::Overlap;
-pub use ratio::{Ratio, Shown};
+pub use ratio::{Ratio, Significance};
 pub use summary::Summary;
-pub use unpaired::Unpaired;
+pub use unpaired::UnpairedComparison;
 
 /// Two-sided confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -218,7 +218,7 @@ pub fn missing(needs: &[Requirement], host: &Host) -> Option<String> {
 
 /// Judges one ratio.
 pub fn judge(claim: &Claim, ratio: Option<Ratio>, origin: Origin) -> Judgement {
-    let Some(expected) = Expected::of(claim) else {
+    let Some(expected) = ExpectedFigure::of(claim) else {
         return Judgement::unsaid("nothing of ours is compared with it");
     };
     let Some(ratio) = ratio else { return Judgement::unsaid("there is no figure of ours") };
@@ -232,20 +232,22 @@ pub fn judge(claim: &Claim, ratio: Option<Ratio>, origin: Origin) -> Judgement {
         }
     };
     let (word, why) = match expected {
-        Expected::Value(_) => near(interval),
-        Expected::Side(Direction::Faster) => one_side(resolved, claim.ratio),
-        Expected::Side(Direction::Slower) => {
+        ExpectedFigure::Value(_) => near(interval),
+        ExpectedFigure::Side(Direction::Faster) => one_side(resolved, claim.ratio),
+        ExpectedFigure::Side(Direction::Slower) => {
             let mirrored = Interval { low: 1.0 / resolved.high, high: 1.0 / resolved.low };
             one_side(mirrored, claim.ratio.map(f64::recip))
         }
-        Expected::Side(Direction::Same) => the_same(interval),
-        Expected::Side(Direction::NotFaster) => no_better(interval),
+        ExpectedFigure::Side(Direction::Same) => the_same(interval),
+        ExpectedFigure::Side(Direction::NotFaster) => no_better(interval),
     };
     let size = match expected {
-        Expected::Value(_) => Size::of(1.0, interval),
-        Expected::Side(_) => claim.ratio.map_or(Size::NoFigure, |paper| Size::of(paper, interval)),
+        ExpectedFigure::Value(_) => Size::of(1.0, interval),
+        ExpectedFigure::Side(_) => {
+            claim.ratio.map_or(Size::NoFigure, |paper| Size::of(paper, interval))
+        }
     };
-    let judged = Judged { ratio: ratio.ratio, interval, origin, expected, word, why };
+    let judged = JudgedRatio { ratio: ratio.ratio, interval, origin, expected, word, why };
     Judgement { direction: word, size, reason: judged.reason() }
 }
 
@@ -271,7 +273,7 @@ pub(crate) fn judge_cells(
     let judged = judge(claim, extreme, origin);
     let of = cells.len();
     let p = extreme.and_then(|ratio| ratio.p).unwrap_or(0.0) * of as f64;
-    let is_of_a_side = Expected::of(claim).is_some_and(Expected::is_of_a_side);
+    let is_of_a_side = ExpectedFigure::of(claim).is_some_and(ExpectedFigure::is_of_a_side);
     match judged.direction {
         Word::Agrees if is_of_a_side && origin == Origin::Measured && p > P_MAX => Judgement {
             direction: Word::CannotBeSaidHere,
@@ -287,39 +289,39 @@ pub(crate) fn judge_cells(
 
 /// A paper's figure, as it is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Expected {
+enum ExpectedFigure {
     /// A value of a measure.
     Value(f64),
     /// A side of 1.
     Side(Direction),
 }
 
-impl Expected {
+impl ExpectedFigure {
     fn is_of_a_side(self) -> bool {
-        matches!(self, Expected::Side(Direction::Faster | Direction::Slower))
+        matches!(self, ExpectedFigure::Side(Direction::Faster | Direction::Slower))
     }
 
-    fn of(claim: &Claim) -> Option<Expected> {
-        claim.value.map(Expected::Value).or(direction(claim).map(Expected::Side))
+    fn of(claim: &Claim) -> Option<ExpectedFigure> {
+        claim.value.map(ExpectedFigure::Value).or(direction(claim).map(ExpectedFigure::Side))
     }
 }
 
 /// A ratio with the word for it.
-struct Judged {
+struct JudgedRatio {
     ratio: f64,
     interval: Interval,
     origin: Origin,
-    expected: Expected,
+    expected: ExpectedFigure,
     word: Word,
     why: &'static str,
 }
 
-impl Judged {
+impl JudgedRatio {
     /// The figure, and why this word.
     fn reason(&self) -> String {
         let Self { ratio, interval: Interval { low, high }, origin, why, expected, .. } = self;
         let is_exact = *origin == Origin::Modelled;
-        if let Expected::Value(value) = expected {
+        if let ExpectedFigure::Value(value) = expected {
             let [ours, low, high] = [ratio, low, high].map(|of| significant(of * value));
             return match is_exact {
                 true => format!("{ours}, modelled: {why}"),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tables ─► created by the engine ─► rows, streamed ─► indexes ─► checks after loading
-//! client(number) ─► next: draws an input ─► attempt ─► Done
+//! client(number) ─► next: draws an input ─► attempt ─► AttemptResult
 //!                                            └─ Retry ─► attempt again: the same input
 //! all clients stopped ─► checks after a run
 //! ```
@@ -75,19 +75,19 @@ pub trait Workload: Send + Sync {
     ///
     /// # Errors
     /// When the dialect can't have them.
-    fn explained(&self, dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+    fn explained(&self, dialect: Dialect) -> Result<Vec<ExplainRequest>, SessionError> {
         let _ = dialect;
         Ok(Vec::new())
     }
 
     /// Whether nothing changes, so that clients who do as much as before are answered as before:
-    /// the sums of [`Done::checksum`] are then equal.
+    /// the sums of [`AttemptResult::checksum`] are then equal.
     fn is_read_only(&self) -> bool {
         false
     }
 
     /// What its clients were answered, where all of them must be answered the same, always.
-    fn answer(&self) -> Option<Answered> {
+    fn answer(&self) -> Option<AnswerSummary> {
         None
     }
 
@@ -105,7 +105,7 @@ pub trait Workload: Send + Sync {
 
 /// An answer, short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
+pub struct AnswerSummary {
     /// Its rows.
     pub rows: u64,
     /// A checksum over them that does not depend on their order.
@@ -114,7 +114,7 @@ pub struct Answered {
 
 /// A statement to be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct ExplainRequest {
     /// What it is called.
     pub name: String,
     /// Statements to run in the session first.
@@ -139,7 +139,7 @@ pub trait Client: Send {
     ///
     /// # Errors
     /// See [`SessionError`].
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError>;
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError>;
 }
 
 /// In which order a client runs a list of statements.
@@ -172,7 +172,7 @@ impl Next {
 
 /// What came of an attempt that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct AttemptResult {
     /// Rows read and changed.
     pub rows: u64,
     /// Statements sent, the transaction's beginning and end included.

@@ -28,7 +28,7 @@ mod texts;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::WorkloadError;
-use crate::client::{Client, Condition, Explained, Moment, Outcome, RowSink, Table, Workload};
+use crate::client::{Client, Condition, ExplainRequest, Moment, Outcome, RowSink, Table, Workload};
 use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError, Value};
 pub use answers::{Answer, Answers};
@@ -157,19 +157,19 @@ pub struct Range {
 #[derive(Debug, Clone)]
 pub struct Dbmbench {
     options: Options,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 /// What its clients share: the answers to expect, and what the server acknowledged.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedState {
     answers: OnceLock<Answers>,
-    stored: Mutex<Stored>,
+    stored: Mutex<StoredResults>,
 }
 
 /// What must be in `result`.
 #[derive(Debug, Default, Clone, Copy)]
-struct Stored {
+struct StoredResults {
     queries: u64,
     rows: u64,
     sum: f64,
@@ -250,7 +250,7 @@ impl Dbmbench {
         }
     }
 
-    fn stored(&self) -> std::sync::MutexGuard<'_, Stored> {
+    fn stored(&self) -> std::sync::MutexGuard<'_, StoredResults> {
         self.shared.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -280,7 +280,7 @@ impl Workload for Dbmbench {
 
     /// Queries only add to `result`; the next one may want another index.
     fn reset(&self, dialect: Dialect) -> Option<Vec<String>> {
-        *self.stored() = Stored::default();
+        *self.stored() = StoredResults::default();
         let mut texts = self.arrange(dialect);
         match dialect {
             // It empties none: a table that is made again is empty.
@@ -299,10 +299,10 @@ impl Workload for Dbmbench {
         Box::new(client::OneQuery::new(self.clone(), number))
     }
 
-    fn explained(&self, dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+    fn explained(&self, dialect: Dialect) -> Result<Vec<ExplainRequest>, SessionError> {
         let range = self.range(&mut Random::new(self.options.seed, data::CLIENTS, 0));
         let pinned = pinning(dialect, self.options.query, self.options.plan)?;
-        Ok(vec![Explained {
+        Ok(vec![ExplainRequest {
             name: self.options.query.name().to_owned(),
             settings: pinned.settings.iter().map(|text| (*text).to_owned()).collect(),
             text: texts::with_bounds(dialect, &self.options, range),
@@ -316,7 +316,7 @@ impl Workload for Dbmbench {
     ) -> Result<Vec<Condition>, SessionError> {
         match when {
             Moment::Loaded => {
-                *self.stored() = Stored::default();
+                *self.stored() = StoredResults::default();
                 self.check_data(session)
             }
             Moment::Drained => self.check_results(session),

@@ -96,17 +96,17 @@ impl Options {
 pub struct OrderEntry {
     options: Options,
     constants: Constants,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 /// What its terminals share.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedState {
     durability_log: DurabilityLog,
     counts: Mutex<InputCounts>,
 }
 
-impl Shared {
+impl SharedState {
     fn count(&self, input: &Input) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).count(input);
     }

@@ -20,7 +20,8 @@ use workahead_machine::regular_file;
 use crate::WorkloadError;
 use crate::checksum;
 use crate::client::{
-    Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink, Table, Workload,
+    AttemptResult, Client, Condition, ExplainRequest, Moment, Next, Order, Outcome, RowSink, Table,
+    Workload,
 };
 use crate::cycle::Cycle;
 use crate::random::Random;
@@ -128,9 +129,9 @@ impl Workload for SqlFile {
         })
     }
 
-    fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+    fn explained(&self, _dialect: Dialect) -> Result<Vec<ExplainRequest>, SessionError> {
         let reading = self.statements.iter().filter(|statement| statement.only_reads);
-        let explained = |statement: &Statement| Explained {
+        let explained = |statement: &Statement| ExplainRequest {
             name: format!("line {}", statement.line),
             settings: Vec::new(),
             text: statement.text.clone(),
@@ -192,7 +193,7 @@ impl Client for Reader {
         Next::at_once(self.current.unwrap_or_default())
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let prepared = |index: usize| Some((index, *self.prepared.get(index)?));
         let Some((index, statement)) = self.current.and_then(prepared) else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
@@ -200,7 +201,7 @@ impl Client for Reader {
         let only_reads = self.file.statements[index].only_reads;
         if !only_reads {
             let rows = session.execute(statement, &[])?;
-            return Ok(Done { rows, statements: 1, ..Done::default() });
+            return Ok(AttemptResult { rows, statements: 1, ..AttemptResult::default() });
         }
         let mut checksum = 0_u64;
         let rows = session.query(statement, &[], &mut |row| {
@@ -212,7 +213,7 @@ impl Client for Reader {
         let first = FirstAnswer { rows, checksum, changed: false };
         let answered = answers.entry(index).or_insert(first);
         answered.changed |= (answered.rows, answered.checksum) != (rows, checksum);
-        Ok(Done { rows, checksum, statements: 1, rolled_back: false })
+        Ok(AttemptResult { rows, checksum, statements: 1, rolled_back: false })
     }
 }
 

@@ -28,7 +28,7 @@ use std::str::FromStr;
 use crate::WorkloadError;
 pub use answer::Answer;
 pub use correlation::correlated_query;
-pub use parquet::{Watch, Written, write_parquet};
+pub use parquet::{Watch, WrittenFile, write_parquet};
 pub use queries::{QUERIES, query};
 pub use schema::Layout;
 pub use tables::Part;

@@ -34,14 +34,14 @@ fn workloads() -> impl Iterator<Item = &'static str> {
 
 /// The engine.
 #[derive(Default)]
-pub struct Modelled {
+pub struct ModelledEngine {
     walks: Walks,
 }
 
 /// The name that studies use.
 pub(crate) const NAME: &str = "modelled";
 
-impl Modelled {
+impl ModelledEngine {
     /// Opens the engine. Counters are always available and there are no functions to sample:
     /// collectors change nothing.
     ///
@@ -64,7 +64,7 @@ fn workload(config: &CellConfiguration<'_>) -> Result<Option<&'static dyn Worklo
     found.ok_or_else(|| EngineError::unknown("workload", &name, workloads()))
 }
 
-impl Engine for Modelled {
+impl Engine for ModelledEngine {
     fn name(&self) -> &str {
         NAME
     }

@@ -15,7 +15,7 @@ use crate::cycles_lost::{self, PARTS, lost};
 
 /// Work of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Done {
+pub(super) struct RunWork {
     /// Queries, transactions or passes, as the study counts.
     pub(super) tuples: u64,
     /// Instructions of all threads.
@@ -28,7 +28,7 @@ pub(super) struct Done {
 pub(super) fn sample(
     preset: &Preset,
     driven: &ProgramResult,
-    done: Done,
+    done: RunWork,
     more: impl IntoIterator<Item = (String, f64)>,
 ) -> Sample {
     let seconds = |ticks| cycles(ticks) / (preset.ghz * 1e9);
@@ -47,7 +47,7 @@ pub(super) fn sample(
     }
 }
 
-fn of(preset: &Preset, driven: &ProgramResult, done: Done) -> BTreeMap<String, f64> {
+fn of(preset: &Preset, driven: &ProgramResult, done: RunWork) -> BTreeMap<String, f64> {
     let all = driven.run.cpus.iter().fold(Counts::default(), |sum, counts| sum + *counts);
     let instructions = done.instructions as f64;
     let mut said = BTreeMap::new();
@@ -158,7 +158,7 @@ fn bus(driven: &ProgramResult, say: &mut impl FnMut(&str, f64)) {
 
 /// Each logical CPU's share of the instructions, and its stalls per own and per all instructions
 /// (S0.15: the paper doesn't say which it divides by).
-fn each_cpu(driven: &ProgramResult, all: f64, done: Done, say: &mut impl FnMut(&str, f64)) {
+fn each_cpu(driven: &ProgramResult, all: f64, done: RunWork, say: &mut impl FnMut(&str, f64)) {
     let uops: u64 = driven.run.cpus.iter().map(|counts| counts.uops).sum();
     for (cpu, counts) in driven.run.cpus.iter().enumerate() {
         let share = ratio(counts.uops, uops);

@@ -33,7 +33,7 @@ mod workload;
 use engine::NAME;
 use workahead_study::engine::{EngineEntry, EngineRegistry};
 
-pub use engine::{Modelled, description};
+pub use engine::{ModelledEngine, description};
 pub use workload::Description;
 
 /// Registers the engine.
@@ -41,7 +41,7 @@ pub fn register(registry: &mut EngineRegistry) {
     registry.register(EngineEntry {
         name: NAME,
         description: "walks and whole workloads on modelled machines",
-        open: |context| Ok(Box::new(Modelled::open(context)?)),
+        open: |context| Ok(Box::new(ModelledEngine::open(context)?)),
         open_worker: None,
     });
 }

@@ -26,7 +26,7 @@ use workahead_walks::random::Random;
 use workahead_workloads::dbmbench::{self, Bounds, Dbmbench, Form, Plan};
 
 use crate::draws;
-use crate::figures::{self, Done};
+use crate::figures::{self, RunWork};
 use crate::machine::ModelledMachine;
 use crate::workload::{Description, Workload};
 use workahead_engines::configuration::CellConfiguration;
@@ -182,7 +182,7 @@ impl Workload for Micro {
 /// A run as a sample: as long as its queries would take at the rate of instructions in its time.
 fn sample(model: &ModelledMachine, results: &QueryResults, answer: Answer) -> Sample {
     let queries = results.found.len() as u64;
-    let done = Done { tuples: queries, instructions: results.executed, answer };
+    let done = RunWork { tuples: queries, instructions: results.executed, answer };
     let instructions = results.instructions as f64;
     let more = [
         ("instructions".to_owned(), instructions),

@@ -20,7 +20,7 @@ use workahead_simulator::preset::Preset;
 use workahead_study::engine::{Answer, EngineError, Need, Sample, Stop};
 
 use crate::draws;
-use crate::figures::{Done, sample};
+use crate::figures::{RunWork, sample};
 use crate::machine::ModelledMachine;
 use crate::workload::{Description, Workload};
 use workahead_engines::configuration::CellConfiguration;
@@ -162,7 +162,7 @@ fn run(preset: &Preset, options: &Options) -> Result<Sample, EngineError> {
     let ordered = run_orders(&mut processor, &cpus, options).map_err(EngineError::failed)?;
     let orders::Answer { rows, checksum } = ordered.answer;
     let probes = if options.work == Work::Transactions { 1 } else { PROBES };
-    let done = Done {
+    let done = RunWork {
         tuples: options.transactions * probes,
         instructions: ordered.instructions,
         answer: Answer { rows, checksum },

@@ -74,7 +74,7 @@ pub(crate) struct Sharing {
 }
 
 /// The result of a run with its tasks' kinds.
-pub(crate) struct Shared {
+pub(crate) struct SharedRun {
     pub(super) driven: ProgramResult,
     figures: Figures,
     kinds: Vec<Kind>,
@@ -117,13 +117,13 @@ impl Sharing {
     }
 
     /// Runs tasks on a machine, which keeps its caches' contents.
-    pub(super) fn run(&self, processor: &mut Processor, tasks: TaskSet, seed: u64) -> Shared {
+    pub(super) fn run(&self, processor: &mut Processor, tasks: TaskSet, seed: u64) -> SharedRun {
         let TaskSet { mut members, lines, loop_bytes, .. } = tasks;
         // Programs start together; the order in which their threads are queued is random.
         Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
         let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let (driven, figures) = drive_by(processor, tasks, &self.scheduler);
-        Shared { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
+        SharedRun { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
     }
 
     /// The background loops alone.
@@ -160,9 +160,9 @@ impl Loops {
     }
 
     /// The result of walks with `walks` threads that shared the machine with these loops.
-    pub(crate) fn shared(&self, walks: usize, walked: &WalksResult) -> Option<Shared> {
+    pub(crate) fn shared(&self, walks: usize, walked: &WalksResult) -> Option<SharedRun> {
         let kind = |at| if at < walks { Kind::Work } else { Kind::Loop };
-        Some(Shared {
+        Some(SharedRun {
             figures: walked.figures.clone()?,
             kinds: (0..walked.run.threads.len()).map(kind).collect(),
             passes: self.passes(),
@@ -301,7 +301,7 @@ fn roles(preset: &Preset, each_cache: bool) -> Vec<RoleAssignment> {
     (0..preset.cpus() as usize).map(assignment).collect()
 }
 
-impl Shared {
+impl SharedRun {
     fn of(&self, kind: Kind) -> impl Iterator<Item = &Wait> {
         let tasks = self.kinds.iter().zip(&self.figures.tasks);
         tasks.filter(move |(one, _)| **one == kind).map(|(_, task)| task)

@@ -31,9 +31,9 @@ use workahead_workloads::random::Random;
 use workahead_workloads::sysbench::Flavour;
 use workahead_workloads::sysbench::distribution::Distribution;
 
-use crate::figures::{Done, sample};
+use crate::figures::{RunWork, sample};
 use crate::machine::ModelledMachine;
-use crate::queues::{APART, Kind, Shared, Sharing, THREADS_MAX};
+use crate::queues::{APART, Kind, SharedRun, Sharing, THREADS_MAX};
 use crate::workload::{Description, Workload};
 use workahead_engines::configuration::CellConfiguration;
 
@@ -189,7 +189,7 @@ impl Table {
 
 /// The result of a run.
 struct OltpRun {
-    shared: Shared,
+    shared: SharedRun,
     did: Statements,
 }
 
@@ -229,7 +229,7 @@ impl Workload for MemoryWorkload {
         }
         let shared = sharing.run(&mut processor, tasks, config.seed());
         let uops: u64 = shared.driven.run.cpus.iter().map(|counts| counts.uops).sum();
-        let done = Done {
+        let done = RunWork {
             tuples: passes,
             // An element's four are an instruction each.
             instructions: uops,
@@ -243,8 +243,8 @@ impl Workload for MemoryWorkload {
 /// A run as a sample.
 fn to_sample(
     model: &ModelledMachine,
-    shared: &Shared,
-    done: Done,
+    shared: &SharedRun,
+    done: RunWork,
     working_set_bytes: f64,
 ) -> Sample {
     let of_sharing = shared.measures(model.preset(), done.tuples);
@@ -284,7 +284,7 @@ impl Workload for OltpWorkload {
         }
         let ran = table.run(model, &mut processor, table.oltp.transactions, CLIENTS);
         let OltpRun { shared, did } = ran;
-        let done = Done {
+        let done = RunWork {
             tuples: did.transactions,
             instructions: did.instructions + shared.other_uops(),
             answer: Answer { rows: did.read + did.written, checksum: did.transactions },

@@ -19,7 +19,7 @@ mod tests;
 use workahead_engines::configuration::CellConfiguration;
 use workahead_native::engine::OVERHEAD_BYTES;
 use workahead_native::execution::{Execution, Results, Threads};
-use workahead_native::prepared::{self, Prepared};
+use workahead_native::prepared::{self, CachedOperator};
 use workahead_native::shape::{self, OPERATORS, Shape};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{EngineError, Need, Reason, Sample, Stop};
@@ -31,7 +31,7 @@ use platform::ModelPlatform;
 /// The part of the engine that runs walks.
 #[derive(Default)]
 pub(crate) struct Walks {
-    prepared: Prepared<Shape, ModelPlatform>,
+    prepared: CachedOperator<Shape, ModelPlatform>,
 }
 
 fn read(cell: &Cell) -> Result<(Shape, Execution, ModelPlatform), EngineError> {

@@ -1,7 +1,7 @@
 //! Runs every embedded study of modelled machines on little data, each value of a setting once: it
 //! is valid, and every answer is the oracle's.
 
-use workahead_modelled::Modelled;
+use workahead_modelled::ModelledEngine;
 use workahead_study::catalogue;
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, Stop};
@@ -116,7 +116,7 @@ fn every_study_runs(folder: &str, part: usize, parts: usize) {
     assert!(!studies.is_empty());
     for spec in studies {
         let run_plan = RunPlan::new(&spec);
-        let mut engine = Modelled::open(&run_plan.engine_context()).unwrap();
+        let mut engine = ModelledEngine::open(&run_plan.engine_context()).unwrap();
         let mut run = CellsRun::default();
         for cell in run_plan.cells {
             let need = engine.check(&cell);

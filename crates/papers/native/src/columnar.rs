@@ -5,7 +5,7 @@ use workahead_engines::configuration::CellConfiguration;
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::chained::Chains;
-use workahead_walks::columnar::{Assembled, Clustered, ColumnarJoin, Table, Unclustered};
+use workahead_walks::columnar::{Clustered, ColumnarJoin, JoinedRow, Table, Unclustered};
 use workahead_walks::isa::Portable;
 use workahead_workloads::keys;
 
@@ -94,7 +94,7 @@ struct Sides {
 
 impl Data for Tables {
     type Copy = Sides;
-    type Out = Assembled;
+    type Out = JoinedRow;
 
     fn copy(&self) -> Result<Sides, EngineError> {
         let pages = self.shape.pages;
@@ -140,7 +140,7 @@ impl Data for Tables {
     fn run<M: Platform>(
         &self,
         copies: &[Sides],
-        outputs: &mut [PageBuffer<Assembled>],
+        outputs: &mut [PageBuffer<JoinedRow>],
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];

@@ -18,7 +18,7 @@ use workahead_walks::isa::Detected;
 
 use crate::execution::Execution;
 use crate::operator::Operator;
-use crate::prepared::Prepared;
+use crate::prepared::CachedOperator;
 use crate::run::RunResult;
 use crate::shape::{OPERATORS, Shape};
 use crate::size::Footprint;
@@ -37,7 +37,7 @@ pub struct Native {
     footprint: Footprint,
     /// The measured limits of the machine, if any.
     pub(crate) limits: Option<Limits>,
-    pub(crate) prepared: Prepared<Data, WorkerGroup>,
+    pub(crate) prepared: CachedOperator<Data, WorkerGroup>,
     /// Collects counters and profiles, where a study asks for them.
     collector: Option<Collector>,
     /// The state directory: unused by walks, whose data is always rebuilt, but passed to worker
@@ -90,7 +90,7 @@ impl Native {
             machine,
             footprint,
             limits,
-            prepared: Prepared::default(),
+            prepared: CachedOperator::default(),
             // The kernel's part of a walk is page faults, which are over before the measurement.
             collector: Collector::of(context, &[Privilege::User]),
             home: context.data_dir.clone(),
@@ -159,7 +159,7 @@ impl Default for Native {
             footprint: Footprint::of(&machine, None),
             machine,
             limits: None,
-            prepared: Prepared::default(),
+            prepared: CachedOperator::default(),
             collector: None,
             home: std::env::temp_dir(),
             valgrind: None,

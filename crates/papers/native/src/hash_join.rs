@@ -8,7 +8,7 @@ use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::isa::Portable;
-use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
+use workahead_walks::record::{Clustered, JoinedRecord, OneLine, Payload, Record, Unclustered};
 use workahead_workloads::keys;
 
 use crate::execution::Results;
@@ -150,7 +150,7 @@ pub(crate) fn records<P: Payload>(
 
 impl<P: Payload> Data for Tables<P> {
     type Copy = Sides<P>;
-    type Out = Joined<P>;
+    type Out = JoinedRecord<P>;
 
     fn copy(&self) -> Result<Sides<P>, EngineError> {
         let keys = &self.0;
@@ -200,7 +200,7 @@ impl<P: Payload> Data for Tables<P> {
     fn run<M: Platform>(
         &self,
         copies: &[Sides<P>],
-        outputs: &mut [PageBuffer<Joined<P>>],
+        outputs: &mut [PageBuffer<JoinedRecord<P>>],
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         let copy = |thread: usize| &copies[thread % copies.len()];
@@ -220,10 +220,10 @@ impl<P: Payload> Data for Tables<P> {
                 }
                 let rows_out = self.answer(task.rows.end).rows as usize;
                 match clustered {
-                    true => M::run_whole::<_, Joined<P>>(&task, isa, rows_out, |thread| {
+                    true => M::run_whole::<_, JoinedRecord<P>>(&task, isa, rows_out, |thread| {
                         copy(thread).clustered()
                     }),
-                    false => M::run_whole::<_, Joined<P>>(&task, isa, rows_out, |thread| {
+                    false => M::run_whole::<_, JoinedRecord<P>>(&task, isa, rows_out, |thread| {
                         copy(thread).unclustered()
                     }),
                 }

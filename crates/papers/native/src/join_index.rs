@@ -10,7 +10,7 @@ use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft, Inner, JoinIndex, LeftOuter, NULL, Order, Pairs};
 use workahead_walks::materialise::Materialise;
 use workahead_walks::random::Random;
-use workahead_walks::record::{Joined, OneLine, Payload, Record};
+use workahead_walks::record::{JoinedRecord, OneLine, Payload, Record};
 use workahead_walks::split_references::SplitReferences;
 
 use crate::execution::References;
@@ -115,7 +115,7 @@ struct Sides<P: Payload> {
 
 impl<P: Payload> Data for Index<P> {
     type Copy = Sides<P>;
-    type Out = Joined<P>;
+    type Out = JoinedRecord<P>;
 
     fn copy(&self) -> Result<Sides<P>, EngineError> {
         let keys: Vec<u32> = (0..self.shape.rows as u32).collect();
@@ -161,7 +161,7 @@ impl<P: Payload> Data for Index<P> {
     fn run<M: Platform>(
         &self,
         copies: &[Sides<P>],
-        outputs: &mut [PageBuffer<Joined<P>>],
+        outputs: &mut [PageBuffer<JoinedRecord<P>>],
         task: Task<'_, M>,
     ) -> Result<RunResult, EngineError> {
         let walk_of = |thread: usize, output| {

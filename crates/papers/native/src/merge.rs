@@ -151,20 +151,20 @@ fn order<T: Pod>(parts: &[(&[T], &[u32])], ends: &mut [u32], whole: &mut [T]) {
 
 #[cfg(test)]
 mod tests {
-    use workahead_walks::record::{Joined, Record};
+    use workahead_walks::record::{JoinedRecord, Record};
 
     use super::*;
 
-    fn row(key: u32) -> Joined {
-        Joined { probe: Record::new(key, key, 0), build: Record::NULL }
+    fn row(key: u32) -> JoinedRecord {
+        JoinedRecord { probe: Record::new(key, key, 0), build: Record::NULL }
     }
 
     #[test]
     fn ordered_rows_follow_the_stream() {
         let left = ([row(10), row(30), row(31)], [1, 3, 3]);
         let right = ([row(20), row(0)], [2, 0]);
-        let parts: [(&[Joined], &[u32]); 2] = [(&left.0, &left.1), (&right.0, &right.1)];
-        let mut whole = vec![Joined { probe: Record::NULL, build: Record::NULL }; 5];
+        let parts: [(&[JoinedRecord], &[u32]); 2] = [(&left.0, &left.1), (&right.0, &right.1)];
+        let mut whole = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; 5];
         order(&parts, &mut [0; 5], &mut whole);
         assert_eq!(whole.iter().map(|row| row.probe.key).collect::<Vec<_>>(), [0, 10, 20, 30, 31]);
         merge(&parts, &mut whole);

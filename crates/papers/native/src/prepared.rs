@@ -8,15 +8,15 @@ use crate::oracle;
 use crate::run::RunResult;
 
 /// An operator with the description `S` of its data; none at first.
-pub struct Prepared<S, M>(Option<(S, Box<dyn Operator<M>>)>);
+pub struct CachedOperator<S, M>(Option<(S, Box<dyn Operator<M>>)>);
 
-impl<S, M> Default for Prepared<S, M> {
+impl<S, M> Default for CachedOperator<S, M> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<S: PartialEq, M: Platform> Prepared<S, M> {
+impl<S: PartialEq, M: Platform> CachedOperator<S, M> {
     /// The operator of a description, built if it is not the current one.
     ///
     /// # Errors

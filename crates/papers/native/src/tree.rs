@@ -10,7 +10,7 @@ use workahead_study::engine::{Answer, EngineError};
 use workahead_walks::isa::{Avx2, Isa, Portable};
 use workahead_walks::place::LINE_BYTES;
 use workahead_walks::tree::{
-    Binary, Clustered, Fill, Keyed, Level, Lookup, Node, Node64, Node128, Search, Tree,
+    Binary, Clustered, Fill, KeyedRecord, Level, Lookup, Node, Node64, Node128, Search, Tree,
     Unclustered, Vector,
 };
 use workahead_workloads::keys;
@@ -185,7 +185,7 @@ struct Sides<T> {
     /// Clustered probes.
     pairs: PageBuffer<(f32, u32)>,
     /// Unclustered probes.
-    records: PageBuffer<Keyed>,
+    records: PageBuffer<KeyedRecord>,
     rids: PageBuffer<u32>,
     row_stage: bool,
 }
@@ -340,7 +340,7 @@ impl<T: Indexed> Data for Index<T> {
         let dereferenced = if shape.probes.are_clustered() { 0 } else { outer_keys.len() };
         let mut records = PageBuffer::zeroed(dereferenced, pages).map_err(EngineError::failed)?;
         for (record, rid) in records.iter_mut().zip(0..) {
-            *record = Keyed { key: key(rid), payload: [rid; 15] };
+            *record = KeyedRecord { key: key(rid), payload: [rid; 15] };
         }
         let rids = PageBuffer::copied(rids, pages).map_err(EngineError::failed)?;
         Ok(Sides { tree, pairs, records, rids, row_stage: shape.probes.have_a_stage() })

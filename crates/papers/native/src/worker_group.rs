@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
-use workahead_machine::clock::{Elapsed, Moment};
+use workahead_machine::clock::{ElapsedTime, Moment};
 use workahead_machine::control::placement::Placement as Policy;
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::machine::Machine;
@@ -118,7 +118,7 @@ impl WorkerGroup {
     }
 
     /// Pins the calling thread to the first CPU.
-    pub(crate) fn pin(&self) -> Result<pin::Pinned, EngineError> {
+    pub(crate) fn pin(&self) -> Result<pin::PinGuard, EngineError> {
         pin::to(self.cpus[0], &self.allowed).map_err(EngineError::failed)
     }
 
@@ -284,7 +284,7 @@ impl Task<'_, WorkerGroup> {
 
 /// The sum over threads, with the wall time of the slowest.
 fn sum(
-    parts: impl IntoIterator<Item = (Result<ThreadResult, EngineError>, Elapsed)>,
+    parts: impl IntoIterator<Item = (Result<ThreadResult, EngineError>, ElapsedTime)>,
 ) -> Result<RunResult, EngineError> {
     let mut sum = RunResult::default();
     let (mut entries, mut waits, mut helper_cpu_s, mut helped) = (0, 0, 0.0, false);

@@ -2,7 +2,7 @@
 
 use workahead_study::contrast::{percent_faster, percent_more};
 
-use crate::published::{Derived, Input, Printed, Quantity};
+use crate::published::{Input, PrintedFigure, Quantity, RecomputedFigure};
 
 /// How many CPUs were busy on average.
 pub fn cpus_busy(cpu_s: f64, elapsed_s: f64) -> f64 {
@@ -22,14 +22,14 @@ pub fn doubled_up_time(gain: f64) -> f64 {
 }
 
 /// The article's own figures by that arithmetic, against what it prints (A10).
-pub fn recomputed() -> Vec<Derived> {
+pub fn recomputed() -> Vec<RecomputedFigure> {
     const ROW: &str = "A10";
     let of = |place: &str, value: f64, decimals: i32| Input {
         place: place.to_owned(),
-        printed: Printed { value, decimals },
+        printed: PrintedFigure { value, decimals },
         is_exact: false,
     };
-    let about = |value, decimals| Some(Quantity::Exactly(Printed { value, decimals }));
+    let about = |value, decimals| Some(Quantity::Exactly(PrintedFigure { value, decimals }));
     let off_on = |what: &str, off, on| {
         let place = |side: &str| format!("sum of the 22 queries, {what}, HT {side}, s");
         vec![of(&place("off"), off, 0), of(&place("on"), on, 0)]
@@ -38,23 +38,23 @@ pub fn recomputed() -> Vec<Derived> {
     let gain = || vec![of("gain of both logical processors of a core, %", 30.0, 0)];
     let share = |per_cent: f64| per_cent / 100.0;
     vec![
-        Derived::of((ROW, "how much faster with HT, %"), elapsed, about(24.0, 0), |v| {
+        RecomputedFigure::of((ROW, "how much faster with HT, %"), elapsed, about(24.0, 0), |v| {
             percent_faster(v[0], v[1])
         }),
-        Derived::of((ROW, "how much more CPU with HT, %"), cpu, about(50.0, 0), |v| {
+        RecomputedFigure::of((ROW, "how much more CPU with HT, %"), cpu, about(50.0, 0), |v| {
             percent_more(v[0], v[1])
         }),
-        Derived::of(
+        RecomputedFigure::of(
             (ROW, "speed of a doubled-up thread, % of one alone"),
             gain(),
             about(65.0, 0),
             |v| doubled_up_speed(share(v[0])) * 100.0,
         ),
         // "50% longer" is said of round figures, in passing.
-        Derived::of((ROW, "how much longer it takes, %"), gain(), about(50.0, -1), |v| {
+        RecomputedFigure::of((ROW, "how much longer it takes, %"), gain(), about(50.0, -1), |v| {
             percent_more(1.0, doubled_up_time(share(v[0])))
         }),
-        Derived::of((ROW, "its time over that of one alone"), gain(), None, |v| {
+        RecomputedFigure::of((ROW, "its time over that of one alone"), gain(), None, |v| {
             doubled_up_time(share(v[0]))
         }),
     ]

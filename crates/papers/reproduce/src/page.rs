@@ -6,7 +6,7 @@ use workahead_report::{ReportError, document, tier_in_words};
 use workahead_study::verdict::{Judgement, Size, Word};
 
 use crate::paper::Paper;
-use crate::tables::{Filled, PaperTable};
+use crate::tables::{FilledTable, PaperTable};
 use crate::verdicts::Row;
 
 const TEMPLATE: &str = include_str!("../templates/page.html");
@@ -95,7 +95,7 @@ pub struct Parts {
     /// Every row of the paper.
     pub rows: Vec<Row>,
     /// Its tables with our figures.
-    pub tables: Vec<Filled>,
+    pub tables: Vec<FilledTable>,
     /// Its studies.
     pub studies: Vec<Study>,
 }
@@ -135,7 +135,11 @@ impl Reproduction {
 /// The tier of modelled machines.
 const MODELLED: &str = "E";
 
-fn section(Filled { table, modelled }: Filled, rows: &[Row], tier: Option<&str>) -> TableSection {
+fn section(
+    FilledTable { table, modelled }: FilledTable,
+    rows: &[Row],
+    tier: Option<&str>,
+) -> TableSection {
     let of_table = rows.iter().filter(|row| table.ledger.contains(&row.row));
     let words = |row: &Row| match modelled {
         false => Some(row.measured.words()),

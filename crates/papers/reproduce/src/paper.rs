@@ -1,6 +1,6 @@
 //! The five papers that the project reproduces.
 
-use workahead_study::catalogue::Embedded;
+use workahead_study::catalogue::EmbeddedFile;
 use workahead_study::{catalogue, nearest};
 
 use crate::error::ReproduceError;
@@ -59,7 +59,7 @@ impl Paper {
     /// others that claim something of its experiments.
     pub fn studies(&self) -> Vec<&'static str> {
         let is_own = |id: &str| id.split_once('/').is_some_and(|(folder, _)| folder == self.name);
-        let (own, others): (Vec<&Embedded>, Vec<&Embedded>) =
+        let (own, others): (Vec<&EmbeddedFile>, Vec<&EmbeddedFile>) =
             catalogue::all().iter().partition(|study| is_own(study.id));
         let claims = |text: &str| {
             let claimed = format!("row = \"{}", self.prefix);

@@ -24,9 +24,9 @@ use std::sync::OnceLock;
 pub use claim::{Claim, Direction};
 pub use configuration::{Access, Configuration, Stage, State};
 pub use contradiction::{Contradiction, contradictions};
-pub use derived::{Agreement, Derived, Input, Nature, derived};
-pub use paper::{Cell, Column, Metric, Paper, Published, Row, Table};
-pub use printed::{NotPrinted, Printed, Quantity};
+pub use derived::{Agreement, Input, Nature, RecomputedFigure, derived};
+pub use paper::{Cell, Column, Metric, Paper, PublishedFigure, Row, Table};
+pub use printed::{PrintedFigure, PrintedFigureError, Quantity};
 
 static KEETON: &str = include_str!("../published/keeton.toml");
 static HASSANEIN: &str = include_str!("../published/hassanein.toml");

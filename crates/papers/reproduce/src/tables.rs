@@ -22,8 +22,8 @@ mod tests;
 
 use serde::Serialize;
 
-pub use derived::{DERIVED, Derived, derived};
-pub use of_paper::{Filled, of_paper};
+pub use derived::{DERIVED, DerivedFigure, derived};
+pub use of_paper::{FilledTable, of_paper};
 pub use stream::StreamFigures;
 
 use crate::published::{self, Configuration, Paper, Table};

@@ -55,13 +55,13 @@ const JOIN: &str = "--join";
 const RECORDED: u64 = 200_000;
 
 /// Accesses and ticks.
-type Done = (usize, u64);
+type RunTotals = (usize, u64);
 
 fn accesses(counts: &Counts) -> usize {
     (counts.loads + counts.stores) as usize
 }
 
-fn done(ran: &RunResult) -> Done {
+fn done(ran: &RunResult) -> RunTotals {
     (ran.cpus.iter().map(accesses).sum(), ran.ticks)
 }
 
@@ -70,7 +70,7 @@ fn machine(name: &str) -> Preset {
 }
 
 /// All-missing accesses of one thread on each of `threads` CPUs.
-fn missed(preset: &Preset, threads: u64, probes: u64) -> Done {
+fn missed(preset: &Preset, threads: u64, probes: u64) -> RunTotals {
     let mut processor = Processor::new(preset).expect("a machine");
     let updates = if threads > 1 { 4 } else { 0 };
     let all = (0..threads).map(|own| Thread {
@@ -84,7 +84,7 @@ fn missed(preset: &Preset, threads: u64, probes: u64) -> Done {
 
 /// All-missing accesses on caches without time; the cost of the stream itself is subtracted, as for
 /// cachegrind.
-fn counted(records: &[Record]) -> Done {
+fn counted(records: &[Record]) -> RunTotals {
     let of = |bytes, ways, line| Geometry::of(Sizes { bytes, ways, line }).expect("a cache");
     let mut caches = Cachegrind::new(of(16_384, 8, 64), of(8192, 4, 64), of(524_288, 8, 128));
     records.iter().for_each(|record| caches.touch(record));
@@ -97,9 +97,9 @@ fn counted(records: &[Record]) -> Done {
 struct Stream<'a> {
     name: &'static str,
     clock: fn() -> f64,
-    run: Box<dyn Fn() -> Done + Sync + 'a>,
+    run: Box<dyn Fn() -> RunTotals + Sync + 'a>,
     /// Its accesses and ticks, the same in every run.
-    done: OnceLock<Done>,
+    done: OnceLock<RunTotals>,
 }
 
 impl Stream<'_> {
@@ -120,7 +120,7 @@ impl Stream<'_> {
 fn streams<'a>(join: &'a Join, probes: u64) -> Vec<Stream<'a>> {
     let (p4, quad) = (machine("p4-ht-512k"), machine("ppro-quad"));
     let stream = |name, clock, run| Stream { name, clock, run, done: OnceLock::new() };
-    let joined = |preset: &Preset, threads| -> Box<dyn Fn() -> Done + Sync + 'a> {
+    let joined = |preset: &Preset, threads| -> Box<dyn Fn() -> RunTotals + Sync + 'a> {
         let preset = preset.clone();
         Box::new(move || done(&join.modelled(&preset, threads).run))
     };

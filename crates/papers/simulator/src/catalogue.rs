@@ -18,14 +18,14 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// The text of an embedded machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedFile {
     /// Path below `machines/`, without `.toml`.
     pub name: &'static str,
     /// TOML text.
     pub text: &'static str,
 }
 
-static MACHINES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
+static MACHINES: &[EmbeddedFile] = include!(concat!(env!("OUT_DIR"), "/machines.rs"));
 
 /// Variants of a machine at a time: each is applied to the whole of it.
 const VARIANTS_MAX: usize = 16;
@@ -34,7 +34,7 @@ const FILE: &str = ".toml";
 
 /// Every embedded machine, by name.
 #[must_use]
-pub fn all() -> &'static [Embedded] {
+pub fn all() -> &'static [EmbeddedFile] {
     MACHINES
 }
 

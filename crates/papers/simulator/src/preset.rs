@@ -299,7 +299,7 @@ pub struct Prefetcher {
 }
 
 /// The allowed values of a figure.
-struct Allowed {
+struct AllowedRange {
     bounds: (f64, f64),
     /// The same in words.
     range: &'static str,
@@ -309,8 +309,8 @@ struct Allowed {
 const ENTRIES: (f64, f64) = (1.0, 65_536.0);
 const ENTRIES_RANGE: &str = "1 to 65536";
 
-const fn allowed(bounds: (f64, f64), range: &'static str) -> Allowed {
-    Allowed { bounds, range }
+const fn allowed(bounds: (f64, f64), range: &'static str) -> AllowedRange {
+    AllowedRange { bounds, range }
 }
 
 impl Preset {
@@ -469,8 +469,8 @@ impl Preset {
         Ok(())
     }
 
-    fn within(&self, what: &str, value: f64, allowed: Allowed) -> Result<(), PresetError> {
-        let Allowed { bounds: (least, most), range } = allowed;
+    fn within(&self, what: &str, value: f64, allowed: AllowedRange) -> Result<(), PresetError> {
+        let AllowedRange { bounds: (least, most), range } = allowed;
         match (least..=most).contains(&value) {
             true => Ok(()),
             false => Err(PresetError::Range {

@@ -273,13 +273,13 @@ struct RunThreads {
     helpers: Vec<Thread<'static>>,
     placement: Vec<usize>,
     helper_placement: Vec<usize>,
-    shared: Shared,
+    shared: SharedState,
     passed: Vec<Rc<Cell<u32>>>,
 }
 
 /// State shared by all threads of a run.
 #[derive(Clone, Default)]
-struct Shared {
+struct SharedState {
     pages: Rc<RefCell<Pages>>,
     helper_counts: Rc<RefCell<HelperCounts>>,
     /// Whether the run is over.
@@ -357,7 +357,7 @@ enum PostTarget {
 /// Replays the recording of a main thread, and shows its posts to the helper when they are made.
 struct MainScript {
     replay: Replay,
-    shared: Shared,
+    shared: SharedState,
     posts: PostTarget,
     passed: Rc<Cell<u32>>,
     until: RunEnd,

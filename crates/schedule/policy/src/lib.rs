@@ -65,7 +65,7 @@ mod tests;
 
 pub use choice::{Choice, Count, GroupRole, Pick, Publish};
 pub use ffi::{beats, before, bonus_of_slice, slack_ns};
-pub use scan::{Core, Group, Scan, ScanResult, Seen, Thread, Wait, choose};
+pub use scan::{CandidateRoles, Core, Group, Scan, ScanResult, Thread, Wait, choose};
 pub use tuner::{Outcome, Tuner};
 
 /// The greatest bonus, and the greatest meaningful difference between two vruntimes.

@@ -20,7 +20,7 @@ pub struct Thread {
 
 /// The candidates that a shown thread has become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct CandidateRoles {
     /// The head so far (B, F).
     pub head: bool,
     /// The member of the own group so far (C, G).
@@ -59,7 +59,7 @@ impl Scan {
 
     /// Shows a thread of the queue. Threads may come in any order; in ascending vruntime the look
     /// can stop early.
-    pub fn see(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
+    pub fn see(&mut self, thread: Thread, tunables: &Tunables) -> CandidateRoles {
         self.see_within(thread, Wait::default(), tunables)
     }
 
@@ -80,19 +80,29 @@ impl Scan {
     /// };
     /// assert_eq!((pick(1_000_000), pick(999_999)), (Pick::Member, Pick::Head));
     /// ```
-    pub fn see_within(&mut self, thread: Thread, wait: Wait, tunables: &Tunables) -> Seen {
+    pub fn see_within(
+        &mut self,
+        thread: Thread,
+        wait: Wait,
+        tunables: &Tunables,
+    ) -> CandidateRoles {
         seen(ffi::see(&mut self.view, &raw(thread, wait), tunables.reach_ns()))
     }
 
     /// Shows the thread that ran last, where it could go on: it doesn't count as a member. Shown
     /// last, it loses to the head of the queue at equal vruntime, as when CFS queues it again.
-    pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> Seen {
+    pub fn see_current(&mut self, thread: Thread, tunables: &Tunables) -> CandidateRoles {
         self.see_current_within(thread, Wait::default(), tunables)
     }
 
     /// The same where threads of the queue have bounds: it goes on before them for as long as their
     /// slack lasts.
-    pub fn see_current_within(&mut self, thread: Thread, wait: Wait, by: &Tunables) -> Seen {
+    pub fn see_current_within(
+        &mut self,
+        thread: Thread,
+        wait: Wait,
+        by: &Tunables,
+    ) -> CandidateRoles {
         seen(ffi::see_current(&mut self.view, &raw(thread, wait), by.reach_ns()))
     }
 
@@ -138,9 +148,14 @@ fn raw(thread: Thread, wait: Wait) -> RawThread {
     RawThread { vruntime: thread.vruntime_ns, group, slack, turn }
 }
 
-fn seen(bits: u32) -> Seen {
+fn seen(bits: u32) -> CandidateRoles {
     let has = |bit| bits & bit != 0;
-    Seen { head: has(HEAD), member: has(MEMBER), companion: has(COMPANION), enough: has(ENOUGH) }
+    CandidateRoles {
+        head: has(HEAD),
+        member: has(MEMBER),
+        companion: has(COMPANION),
+        enough: has(ENOUGH),
+    }
 }
 
 /// A core that decides.

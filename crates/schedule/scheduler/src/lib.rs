@@ -61,8 +61,8 @@ pub use external::{External, program};
 #[cfg(feature = "bpf")]
 pub use kernel::attachable;
 #[cfg(feature = "bpf")]
-pub use live::{Ended, Fault, Observer, Remote, Scheduler, Verified};
-pub use load::{Done, Load, Window, Work};
+pub use live::{ExitInfo, Fault, Observer, Remote, Scheduler, VerifiedProgram};
+pub use load::{Load, LoadResult, Window, Work};
 pub use metrics::Metrics;
 #[cfg(target_os = "linux")]
 pub use notify::notify;

@@ -15,7 +15,7 @@ use crate::roles::Roles;
 use crate::service::Service;
 use crate::settings::{Key, Settings};
 use crate::stats::Stats;
-use crate::wire::{RawEnded, RawRole, RawSettings, RawStats};
+use crate::wire::{RawExitInfo, RawRole, RawSettings, RawStats};
 
 /// The BPF programs, for any kernel (CO-RE).
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduler.bpf.o")).as_slice();
@@ -34,7 +34,7 @@ pub enum Fault {
 
 /// The end of a scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct ExitInfo {
     /// The kernel's reason: "unregistered from user space", "runnable task stall" …
     pub reason: String,
     /// Further message.
@@ -48,7 +48,7 @@ const AGAIN: i64 = 1 << 48;
 
 /// A program of the scheduler, with the verifier's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedProgram {
     /// Its name, truncated by the kernel.
     pub name: String,
     /// Instructions verified.
@@ -108,14 +108,14 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> Error {
 }
 
 /// Programs that the kernel has, and what is lost on it.
-struct Loaded {
+struct LoadedPrograms {
     object: Object,
     remote: Remote,
     losses: Vec<&'static str>,
 }
 
 /// Loads and configures the programs, without attaching them.
-fn load(settings: &Settings, roles: &Roles) -> Result<Loaded, Error> {
+fn load(settings: &Settings, roles: &Roles) -> Result<LoadedPrograms, Error> {
     settings.check()?;
     let losses = losses()?;
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
@@ -134,7 +134,7 @@ fn load(settings: &Settings, roles: &Roles) -> Result<Loaded, Error> {
     let remote = Remote::of(&object)?;
     remote.write(&settings.to_raw(cpus))?;
     remote.write_roles(&roles)?;
-    Ok(Loaded { object, remote, losses })
+    Ok(LoadedPrograms { object, remote, losses })
 }
 
 fn not_attached(error: &libbpf_rs::Error) -> Error {
@@ -180,7 +180,7 @@ impl Scheduler {
     /// # Errors
     ///
     /// If the kernel can't report it.
-    pub fn stop(self) -> Result<Option<Ended>, Error> {
+    pub fn stop(self) -> Result<Option<ExitInfo>, Error> {
         let Self { link, observer } = self;
         drop(link);
         observer.remote.ended()
@@ -200,7 +200,7 @@ impl Observer {
         Self::of(load(&settings, roles)?)
     }
 
-    fn of(Loaded { object, remote, losses }: Loaded) -> Result<Self, Error> {
+    fn of(LoadedPrograms { object, remote, losses }: LoadedPrograms) -> Result<Self, Error> {
         let counting = |name: &std::ffi::OsStr| COUNTING.iter().any(|counts| name == *counts);
         let counts: Result<Vec<Link>, Error> = object
             .progs_mut()
@@ -357,13 +357,13 @@ impl Remote {
     /// # Errors
     ///
     /// The kernel's words.
-    pub fn ended(&self) -> Result<Option<Ended>, Error> {
-        let raw: RawEnded = entry(&self.ended, 0)?;
+    pub fn ended(&self) -> Result<Option<ExitInfo>, Error> {
+        let raw: RawExitInfo = entry(&self.ended, 0)?;
         let text = |bytes: &[u8]| {
             let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
             String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
         };
-        let ended = Ended {
+        let ended = ExitInfo {
             reason: text(&raw.reason),
             message: text(&raw.message),
             again: raw.code & AGAIN != 0,
@@ -406,8 +406,8 @@ impl Remote {
 
     /// The programs of the scheduler with the verifier's figures.
     #[must_use]
-    pub fn verified() -> Vec<Verified> {
-        let named = ProgInfoIter::default().map(|info| Verified {
+    pub fn verified() -> Vec<VerifiedProgram> {
+        let named = ProgInfoIter::default().map(|info| VerifiedProgram {
             name: info.name.to_string_lossy().into_owned(),
             instructions: info.verified_insns,
         });

@@ -72,7 +72,7 @@ pub struct Window {
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Done {
+pub struct LoadResult {
     /// Spins, passes over the block, answers, wake-ups or messages.
     pub work: u64,
     /// CPU time of threads that spin or walk.
@@ -87,7 +87,7 @@ impl Load {
     /// # Errors
     ///
     /// If the allowed CPUs are unknown, or there are no threads or pipes.
-    pub fn run(&self, window: Window) -> std::io::Result<Done> {
+    pub fn run(&self, window: Window) -> std::io::Result<LoadResult> {
         let clock = Clock::new(window);
         let cpus: Vec<usize> = pin::affinity().map_err(std::io::Error::other)?.iter().collect();
         let mut done = match self.work {
@@ -99,10 +99,10 @@ impl Load {
         Ok(done)
     }
 
-    fn on_cpus(&self, cpus: &[usize], clock: &Clock) -> Done {
+    fn on_cpus(&self, cpus: &[usize], clock: &Clock) -> LoadResult {
         let block =
             if self.work == Work::Memory { ring(BLOCK_BYTES / LINE_BYTES) } else { Vec::new() };
-        let mut done = Done::default();
+        let mut done = LoadResult::default();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for cpu in cpus.iter().flat_map(|cpu| std::iter::repeat_n(*cpu, self.threads)) {
@@ -110,7 +110,7 @@ impl Load {
                 threads.push(scope.spawn(move || {
                     let here: CpuSet = [cpu].into_iter().collect();
                     if self.is_pinned && pin::stay_on(&here).is_err() {
-                        return Done::default();
+                        return LoadResult::default();
                     }
                     self.thread(block, clock)
                 }));
@@ -123,8 +123,8 @@ impl Load {
         done
     }
 
-    fn thread(&self, block: &[Line], clock: &Clock) -> Done {
-        let mut done = Done::default();
+    fn thread(&self, block: &[Line], clock: &Clock) -> LoadResult {
+        let mut done = LoadResult::default();
         let mut at = 0;
         let mut cpu = None;
         loop {
@@ -169,7 +169,7 @@ impl Load {
     }
 }
 
-impl Done {
+impl LoadResult {
     fn count(&mut self, work: u64, delay: Option<Duration>) {
         self.work += work;
         if let Some(delay) = delay.filter(|_| self.delays_ns.len() < DELAYS_MAX) {
@@ -299,9 +299,9 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_list() {
-        let done = Done { delays_ns: (1..=1000).collect(), ..Done::default() };
+        let done = LoadResult { delays_ns: (1..=1000).collect(), ..LoadResult::default() };
         let at = |quantile| done.delay_ns_at(quantile).unwrap();
         assert_eq!((at(0.0), at(0.5), at(0.99), at(0.999), at(1.0)), (1, 500, 990, 999, 1000));
-        assert_eq!(Done::default().delay_ns_at(0.5), None);
+        assert_eq!(LoadResult::default().delay_ns_at(0.5), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use workahead_machine::Machine;
 
 use crate::error::Error;
-use crate::live::{Ended, Scheduler};
+use crate::live::{ExitInfo, Scheduler};
 use crate::roles::Roles;
 use crate::settings::Settings;
 use crate::stats::Stats;
@@ -20,7 +20,7 @@ pub enum Event<'a> {
     /// Counts of the last second, and since it was attached.
     Counted(&'a Stats, &'a Stats),
     /// The tasks are the kernel's again.
-    Detached(&'a Ended),
+    Detached(&'a ExitInfo),
 }
 
 /// How often it looks whether it is to leave.
@@ -72,7 +72,7 @@ fn watch<E: From<Error>>(
         }
         match scheduler.remote().ended()? {
             Some(ended) if ended.again => break,
-            Some(Ended { reason, message, .. }) => {
+            Some(ExitInfo { reason, message, .. }) => {
                 return Err(Error::TakenOver { reason, message }.into());
             }
             None => {}

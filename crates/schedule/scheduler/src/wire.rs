@@ -72,7 +72,7 @@ pub(crate) struct RawStats {
 /// `struct ended`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct RawEnded {
+pub(crate) struct RawExitInfo {
     pub(crate) code: i64,
     pub(crate) kind: u32,
     pub(crate) reserved: u32,
@@ -84,5 +84,5 @@ const _: () = {
     assert!(size_of::<RawSettings>() == 80, "as in wire.h");
     assert!(size_of::<RawRole>() == 8, "as in wire.h");
     assert!(size_of::<RawStats>() == 8 * (26 + BUCKETS + SCAN_BUCKETS + 1), "as in wire.h");
-    assert!(size_of::<RawEnded>() == 336, "as in wire.h");
+    assert!(size_of::<RawExitInfo>() == 336, "as in wire.h");
 };

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::rounds::{Measured, median};
+use super::rounds::{CaseTimes, median};
 use super::summary;
 
 /// Seconds of each phase, summed over the threads: the median over the rounds.
-fn phases(measured: &Measured) -> Vec<(String, f64)> {
+fn phases(measured: &CaseTimes) -> Vec<(String, f64)> {
     let replies = &measured.ours().replies;
     let first = replies.first().and_then(|reply| reply.value["phases"].as_object());
     let names = first.into_iter().flat_map(serde_json::Map::keys);
@@ -18,7 +18,7 @@ fn phases(measured: &Measured) -> Vec<(String, f64)> {
 }
 
 /// For the record, in milliseconds.
-pub(crate) fn row(measured: &Measured) -> Value {
+pub(crate) fn row(measured: &CaseTimes) -> Value {
     let mut row = summary::place(measured);
     for (name, seconds) in phases(measured) {
         row.insert(format!("{name}_ms"), (seconds * 1e3).into());
@@ -29,7 +29,7 @@ pub(crate) fn row(measured: &Measured) -> Value {
 }
 
 /// For the screen: milliseconds, nanoseconds a probe row, and the share.
-pub(crate) fn lines(measured: &Measured) -> String {
+pub(crate) fn lines(measured: &CaseTimes) -> String {
     let phases = phases(measured);
     let total: f64 = phases.iter().map(|(_, seconds)| seconds).sum();
     let probe_rows = measured.case.probe_rows as f64;

@@ -14,7 +14,7 @@ pub(crate) const FORMS: [&str; 2] = ["sums", "columns"];
 
 /// One case, form and number of threads, measured.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct CaseTimes {
     pub(crate) case: Case,
     pub(crate) form: &'static str,
     pub(crate) threads: usize,
@@ -43,7 +43,7 @@ pub(crate) fn run(
     threads: usize,
     engines: &mut [Engine],
     (data, rounds): (&Data, usize),
-) -> Result<Measured> {
+) -> Result<CaseTimes> {
     let mut times: Vec<Times> =
         engines.iter().map(|engine| Times { name: engine.name, replies: Vec::new() }).collect();
     for engine in engines.iter_mut() {
@@ -60,7 +60,7 @@ pub(crate) fn run(
             times[turn].replies.push(reply);
         }
     }
-    Ok(Measured { case: case.clone(), form, threads, engines: times })
+    Ok(CaseTimes { case: case.clone(), form, threads, engines: times })
 }
 
 /// Count, and whatever sums a reply has, must be the answer's.
@@ -91,7 +91,7 @@ impl Times {
     }
 }
 
-impl Measured {
+impl CaseTimes {
     pub(crate) fn ours(&self) -> &Times {
         &self.engines[0]
     }
@@ -154,7 +154,7 @@ mod tests {
             times("slow", &[4.0, 12.0, 4.0]),
             times("fast", &[2.0, 6.0, 2.0]),
         ];
-        let measured = Measured { case: case.clone(), form: "sums", threads: 1, engines };
+        let measured = CaseTimes { case: case.clone(), form: "sums", threads: 1, engines };
         let (best, ratio) = measured.best(Clock::Wall).unwrap();
         assert_eq!((best.name, ratio), ("fast", 2.0));
         assert_eq!(measured.ours().mrows_per_s(&case, Clock::Cpu), 8.0);

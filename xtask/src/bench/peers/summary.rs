@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
-use super::rounds::{Clock, Measured, median};
+use super::rounds::{CaseTimes, Clock, median};
 
 /// A row for each case, number of threads and form.
-pub(crate) fn rows(measured: &[Measured]) -> Vec<Value> {
+pub(crate) fn rows(measured: &[CaseTimes]) -> Vec<Value> {
     measured.iter().map(row).collect()
 }
 
-fn row(measured: &Measured) -> Value {
+fn row(measured: &CaseTimes) -> Value {
     let mut row = place(measured);
     for times in &measured.engines {
         row.insert(times.name.into(), times.mrows_per_s(&measured.case, Clock::Wall).into());
@@ -27,7 +27,7 @@ fn row(measured: &Measured) -> Value {
 }
 
 /// The same for the screen, as soon as it is known.
-pub(crate) fn line(measured: &Measured) -> String {
+pub(crate) fn line(measured: &CaseTimes) -> String {
     let mut line = format!("  {:<8}", measured.form);
     for times in &measured.engines {
         let wall = times.mrows_per_s(&measured.case, Clock::Wall);
@@ -43,7 +43,7 @@ pub(crate) fn line(measured: &Measured) -> String {
 }
 
 /// What a reader must know.
-pub(crate) fn notes(options: &Options, versions: &[String], measured: &[Measured]) -> Vec<String> {
+pub(crate) fn notes(options: &Options, versions: &[String], measured: &[CaseTimes]) -> Vec<String> {
     let keys = if options.dense {
         "Keys are 0, 1, 2… in no order: some engines have tables without hashing for those."
     } else {
@@ -74,7 +74,7 @@ pub(crate) fn notes(options: &Options, versions: &[String], measured: &[Measured
 }
 
 /// CPU time over wall time times threads of ours, the median over everything measured.
-fn share(measured: &[Measured]) -> f64 {
+fn share(measured: &[CaseTimes]) -> f64 {
     let shares = measured.iter().map(|measured| {
         let ours = measured.ours();
         let (wall, cpu) = (ours.seconds(Clock::Wall), ours.seconds(Clock::Cpu));
@@ -85,7 +85,7 @@ fn share(measured: &[Measured]) -> f64 {
 }
 
 /// `{ "case": …, "threads": …, "form": … }`, to be filled.
-pub(crate) fn place(measured: &Measured) -> Map<String, Value> {
+pub(crate) fn place(measured: &CaseTimes) -> Map<String, Value> {
     let place = json!({
         "case": measured.case.name, "threads": measured.threads, "form": measured.form,
     });

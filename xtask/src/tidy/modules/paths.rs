@@ -1,7 +1,7 @@
 //! What stands in a file of declarations and paths: read word by word, without a parser.
 
 /// `mod NAME;`
-pub(crate) struct Declared {
+pub(crate) struct ModDeclaration {
     pub(crate) name: String,
     /// Inline modules around it.
     pub(crate) within: Vec<String>,
@@ -43,7 +43,7 @@ fn tokens(code: &str) -> Vec<&str> {
 }
 
 /// Modules that are files of their own.
-pub(crate) fn declared(text: &str, code: &str) -> Vec<Declared> {
+pub(crate) fn declared(text: &str, code: &str) -> Vec<ModDeclaration> {
     let tokens = tokens(code);
     let mut named = named_paths(text);
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn declared(text: &str, code: &str) -> Vec<Declared> {
                     let at = named.iter().position(|(module, _)| module == name);
                     let path = at.and_then(|at| named.remove(at).1);
                     let within = within.iter().map(|(_, name)| name.clone()).collect();
-                    found.push(Declared { name: (*name).to_owned(), within, path });
+                    found.push(ModDeclaration { name: (*name).to_owned(), within, path });
                 }
                 _ => {}
             },

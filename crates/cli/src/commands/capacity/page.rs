@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use workahead_advise::capacity::{Capacity, Observed, Resource};
+use workahead_advise::capacity::{Capacity, Resource, ServerObservation};
 use workahead_machine::Machine;
 use workahead_report::document;
 use workahead_study::collection::CollectionOptions;
@@ -25,12 +25,12 @@ struct Page<'a> {
     counted: &'a str,
     machine: String,
     resources: Vec<[String; 3]>,
-    seen: Vec<Seen>,
+    seen: Vec<WindowRow>,
 }
 
 /// A stretch of time.
 #[derive(Serialize)]
-struct Seen {
+struct WindowRow {
     from_s: String,
     load: String,
     busy: String,
@@ -38,7 +38,11 @@ struct Seen {
 }
 
 /// Writes the page.
-pub(super) fn write(dir: &Path, capacity: &Capacity, observed: &Observed) -> anyhow::Result<()> {
+pub(super) fn write(
+    dir: &Path,
+    capacity: &Capacity,
+    observed: &ServerObservation,
+) -> anyhow::Result<()> {
     let row = |resource| [name(resource), in_use(resource), ceiling(resource)];
     let page = Page {
         sentence: &capacity.sentence,
@@ -51,7 +55,7 @@ pub(super) fn write(dir: &Path, capacity: &Capacity, observed: &Observed) -> any
     Ok(file::write_in(dir, REPORT_FILE, document(TEMPLATE, &page)?.as_bytes())?)
 }
 
-fn seen(observed: &Observed) -> Vec<Seen> {
+fn seen(observed: &ServerObservation) -> Vec<WindowRow> {
     const WAITS: [Resource; 4] =
         [Resource::Locks, Resource::Log, Resource::Latches, Resource::Disk];
     let size = observed.windows.len().div_ceil(ROWS_MAX).max(1);
@@ -70,7 +74,7 @@ fn seen(observed: &Observed) -> Vec<Seen> {
             });
             significant(each.sum::<f64>() / seconds)
         };
-        let stretch = Seen {
+        let stretch = WindowRow {
             from_s: format!("{from_s:.0}"),
             load: significant(ended / seconds),
             busy: if cpus > 0.0 { format!("{:.0} %", 100.0 * busy / cpus) } else { String::new() },

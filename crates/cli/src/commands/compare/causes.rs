@@ -2,7 +2,7 @@
 
 use comfy_table::CellAlignment;
 use serde::Serialize;
-use workahead_advise::causes::{Basis, Cause, Causes, Changed, Part, PartChange};
+use workahead_advise::causes::{Basis, Cause, Causes, ChangedValue, Part, PartChange};
 use workahead_advise::time;
 
 use crate::commands::study::summary;
@@ -18,7 +18,7 @@ pub(crate) struct View {
     unit: String,
     rows: Vec<Row>,
     parts: Vec<[String; 4]>,
-    changed: Vec<Changed>,
+    changed: Vec<ChangedValue>,
     notes: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn text(causes: &Causes) -> String {
     right(&mut table, &[1, 2, 3]);
     all.push(summary::lines(table));
     if !causes.changed.is_empty() {
-        let line = |one: &Changed| {
+        let line = |one: &ChangedValue| {
             let says = format!("{}: {} before, {} after", one.name, one.before, one.after);
             format!("  {}", one_line(&says))
         };

@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 /// A metric for programs.
 #[derive(Serialize)]
-struct Listed {
+struct MetricEntry {
     #[serde(flatten)]
     metric: &'static Metric,
     formula: Option<String>,
@@ -69,7 +69,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         None => metric::catalogue().iter().collect(),
     };
-    let listed: Vec<Listed> = metrics.into_iter().map(|metric| listed(metric, table)).collect();
+    let listed: Vec<MetricEntry> =
+        metrics.into_iter().map(|metric| listed(metric, table)).collect();
     match args.json {
         true => output::json(&listed)?,
         false => {
@@ -86,17 +87,17 @@ fn nothing_here() -> Option<String> {
     (counters.state != CounterState::Present).then_some(counters.reason)
 }
 
-fn listed(metric: &'static Metric, table: &Table) -> Listed {
+fn listed(metric: &'static Metric, table: &Table) -> MetricEntry {
     let (formula, why) = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => (Some(formula.to_string()), None),
         Some(Definition::Unavailable { why, .. }) => (None, Some(why.clone())),
         None => (None, Some("the table does not have it".to_owned())),
     };
     let instead = table.instead(&metric.name).map(str::to_owned);
-    Listed { metric, formula, why, instead }
+    MetricEntry { metric, formula, why, instead }
 }
 
-fn text(listed: &[Listed], table: &Table, nothing_here: Option<String>) -> String {
+fn text(listed: &[MetricEntry], table: &Table, nothing_here: Option<String>) -> String {
     let mut rows = summary::table(&["metric", "unit", "groups", "how, or why not", "note"]);
     for one in listed {
         let how = match (&one.formula, &one.why) {

@@ -6,7 +6,7 @@ use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_reproduce::chang;
 use workahead_reproduce::published::{
-    self, Agreement, Contradiction, Derived, Nature, contradictions, derived,
+    self, Agreement, Contradiction, Nature, RecomputedFigure, contradictions, derived,
 };
 
 use super::super::study::summary;
@@ -51,7 +51,7 @@ struct OfPaper {
 #[derive(Serialize)]
 struct Figure {
     #[serde(flatten)]
-    derived: Derived,
+    derived: RecomputedFigure,
     /// What is printed, in words; the same as `printed`, which is by kind.
     prints: Option<String>,
     difference: Option<f64>,
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn facts(rows: &[String]) -> anyhow::Result<Facts> {
     // Experiments of Hassanein et al. are E0 and S0 of the ledger.
-    let (hassanein, keeton): (Vec<Derived>, Vec<Derived>) = derived()
+    let (hassanein, keeton): (Vec<RecomputedFigure>, Vec<RecomputedFigure>) = derived()
         .into_iter()
         .partition(|of| of.row.starts_with("E0.") || of.row.starts_with("S0."));
     let papers = [
@@ -91,7 +91,7 @@ fn facts(rows: &[String]) -> anyhow::Result<Facts> {
         )));
     }
     let is_requested = |row: &str| rows.is_empty() || rows.iter().any(|requested| requested == row);
-    let of_paper = |(paper, derived): (String, Vec<Derived>)| OfPaper {
+    let of_paper = |(paper, derived): (String, Vec<RecomputedFigure>)| OfPaper {
         paper,
         figures: derived.into_iter().filter(|of| is_requested(of.row)).map(figure).collect(),
     };
@@ -100,7 +100,7 @@ fn facts(rows: &[String]) -> anyhow::Result<Facts> {
     Ok(Facts { papers, contradictions })
 }
 
-fn figure(derived: Derived) -> Figure {
+fn figure(derived: RecomputedFigure) -> Figure {
     let prints = derived.printed.map(|printed| printed.to_string());
     Figure { prints, difference: derived.difference(), derived }
 }
@@ -135,7 +135,7 @@ fn of_paper(of: &OfPaper) -> String {
     format!("{}\n{}", of.paper, summary::lines(table))
 }
 
-fn verdict(derived: &Derived) -> &'static str {
+fn verdict(derived: &RecomputedFigure) -> &'static str {
     match (derived.agreement, derived.nature) {
         (Agreement::Same, _) => "same",
         (Agreement::WithinRounding, _) => "within rounding",

@@ -13,15 +13,15 @@ use super::{Args, papers};
 
 /// One paper as JSON.
 #[derive(Serialize)]
-pub(super) struct Listed {
+pub(super) struct PaperEntry {
     paper: &'static str,
     authors: &'static str,
     experiments: usize,
     studies: Vec<&'static str>,
 }
 
-pub(super) fn listed() -> Vec<Listed> {
-    let listed = papers().map(|(paper, studies)| Listed {
+pub(super) fn listed() -> Vec<PaperEntry> {
+    let listed = papers().map(|(paper, studies)| PaperEntry {
         paper: paper.name,
         authors: paper.authors,
         experiments: paper.rows().count(),

@@ -26,9 +26,9 @@ use anyhow::{Context, ensure};
 use workahead_machine::{Machine, atomic_file};
 use workahead_scheduler::{Key, Observer, Roles, Stats, Window, attachable};
 
-use self::candidates::{Attached, Candidate};
+use self::candidates::{AttachedScheduler, Candidate};
 use self::loads::{LOADS, Load};
-use self::record::{Cell, Named, Record};
+use self::record::{Cell, Record, SchedulerName};
 use super::test::wait;
 use crate::errors::WrongUse;
 use crate::{interrupt, output};
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("can't write {}", path.display()))?;
     }
     match args.json {
-        true => output::json(&render::Judged::of(&record)),
+        true => output::json(&render::Evaluation::of(&record)),
         false => output::text(&render::table(&record)),
     }
 }
@@ -155,7 +155,7 @@ fn candidates(named: &[Candidate]) -> anyhow::Result<Vec<Candidate>> {
 }
 
 fn empty(args: &Args, candidates: &[Candidate], machine: &Machine) -> Record {
-    let named = |candidate: &Candidate| Named {
+    let named = |candidate: &Candidate| SchedulerName {
         words: candidate.words.clone(),
         ours: candidate.is_ours(),
         name: None,
@@ -187,7 +187,7 @@ impl Stage<'_> {
     fn run(
         &self,
         loads: &[&'static Load],
-        attached: &Attached,
+        attached: &AttachedScheduler,
         record: &mut Record,
         args: &Args,
     ) -> anyhow::Result<()> {

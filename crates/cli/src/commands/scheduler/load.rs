@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::setpriority_process;
 use serde::{Deserialize, Serialize};
-use workahead_scheduler::{Done, Load, Window, Work};
+use workahead_scheduler::{Load, LoadResult, Window, Work};
 
 use crate::output;
 
@@ -72,7 +72,7 @@ impl Kind {
 
 /// What a program did in its window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Counted {
+pub(super) struct LoadCounts {
     pub(super) work: u64,
     pub(super) cpu_s: f64,
     pub(super) delay_ns_p50: Option<u64>,
@@ -80,8 +80,8 @@ pub(super) struct Counted {
     pub(super) delay_ns_p999: Option<u64>,
 }
 
-impl From<Done> for Counted {
-    fn from(done: Done) -> Self {
+impl From<LoadResult> for LoadCounts {
+    fn from(done: LoadResult) -> Self {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| done.delay_ns_at(quantile));
         let (work, cpu_s) = (done.work, done.cpu_s);
         Self { work, cpu_s, delay_ns_p50: p50, delay_ns_p99: p99, delay_ns_p999: p999 }
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let load = Load { work: args.kind.work(), threads: args.threads, is_pinned: args.pinned };
     let done = load.run(Window { settle: args.settle, time: args.time })?;
-    output::json(&Counted::from(done))
+    output::json(&LoadCounts::from(done))
 }
 
 /// A program to start.
@@ -130,7 +130,7 @@ impl Running {
     }
 
     /// Waits for all, and returns what they counted.
-    pub(super) fn finish(mut self) -> anyhow::Result<Vec<Counted>> {
+    pub(super) fn finish(mut self) -> anyhow::Result<Vec<LoadCounts>> {
         let start = Instant::now();
         let mut counted = Vec::new();
         for child in &mut self.0 {

@@ -99,14 +99,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-type Read<'a> = dyn Fn() -> Result<Stats, workahead_scheduler::Error> + 'a;
+type ReadStats<'a> = dyn Fn() -> Result<Stats, workahead_scheduler::Error> + 'a;
 
 /// Measures all configurations; `count` counts for a window.
 fn measure(
     machine: Machine,
     settings: &Settings,
     roles: &Roles,
-    count: impl Fn(&Read<'_>) -> anyhow::Result<Stats>,
+    count: impl Fn(&ReadStats<'_>) -> anyhow::Result<Stats>,
 ) -> anyhow::Result<Comparison> {
     let observer = Observer::attach(settings.key, &Roles::alone())?;
     let default = count(&|| observer.stats())?.figures();

@@ -106,7 +106,7 @@ impl Tasks {
             let context = name.clone();
             let report = || -> anyhow::Result<StatementReport> {
                 let run = Run { session, remote, destination, stop };
-                let Completed { rows, out, seconds, joins, runs } =
+                let TaskResult { rows, out, seconds, joins, runs } =
                     run.complete(&statement, position)?;
                 Ok(StatementReport { name, rows, seconds, joins, out, runs })
             };
@@ -130,7 +130,7 @@ struct Run<'a> {
     stop: &'static AtomicBool,
 }
 
-struct Completed {
+struct TaskResult {
     rows: u64,
     out: Option<(PathBuf, u64)>,
     seconds: f64,
@@ -140,7 +140,7 @@ struct Completed {
 
 impl Run<'_> {
     /// Runs a statement and writes its rows; runs it again if a worker is lost.
-    fn complete(&self, statement: &Statement, position: Position) -> anyhow::Result<Completed> {
+    fn complete(&self, statement: &Statement, position: Position) -> anyhow::Result<TaskResult> {
         let start = Instant::now();
         self.remote.refresh()?;
         let mut runs = 0;
@@ -163,7 +163,7 @@ impl Run<'_> {
                 let (rows, out) = sink.finish()?;
                 let seconds = start.elapsed().as_secs_f64();
                 let joins = self.remote.joins(&answer);
-                return Ok(Completed { rows, out, seconds, joins, runs });
+                return Ok(TaskResult { rows, out, seconds, joins, runs });
             };
             // Its tasks end with it.
             drop(answer);

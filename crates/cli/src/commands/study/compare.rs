@@ -11,7 +11,7 @@ use workahead_advise::causes::Causes;
 use workahead_study::comparison::{Comparison, Line};
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::results::Results;
-use workahead_study::statistics::{Shown, Unpaired};
+use workahead_study::statistics::{Significance, UnpairedComparison};
 use workahead_study::throughput::Unit;
 
 use super::summary;
@@ -167,7 +167,7 @@ fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [Stri
     let p = line.p_adjusted.map(|p| format!("{p:.3}")).unwrap_or_default();
     let shown = line.speedup.and_then(|one| match (one.interval, one.shown()) {
         (None, _) => Some("one sample only".to_owned()),
-        (Some(_), Shown::NoDifference) => Some("no difference shown".to_owned()),
+        (Some(_), Significance::NoDifference) => Some("no difference shown".to_owned()),
         (Some(_), _) => None,
     });
     let remarks = [shown, line.plan.map(|label| label.text().to_owned())];
@@ -181,7 +181,7 @@ fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [Stri
     ]
 }
 
-fn ratio(one: Unpaired) -> String {
+fn ratio(one: UnpairedComparison) -> String {
     match one.interval {
         None => format!("{:.2}", one.ratio),
         Some(ends) => format!("{:.2} ({:.2} to {:.2})", one.ratio, ends.low, ends.high),

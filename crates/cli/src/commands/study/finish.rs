@@ -16,7 +16,7 @@ use crate::output;
 
 /// The files made from the observations.
 #[derive(Debug, Serialize)]
-pub(crate) struct Written {
+pub(crate) struct StudyFiles {
     dir: PathBuf,
     parquet: PathBuf,
     report: PathBuf,
@@ -35,7 +35,7 @@ struct Facts<'a> {
     cpu_share: Option<f64>,
     samples: usize,
     #[serde(flatten)]
-    written: &'a Written,
+    written: &'a StudyFiles,
     findings: Vec<Finding>,
     verdicts: Vec<Verdict>,
 }
@@ -77,10 +77,10 @@ pub(crate) fn ended(dir: &Path, end: End, json: bool) -> anyhow::Result<ExitCode
 }
 
 /// Writes the files made from the observations.
-pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<Written> {
+pub(crate) fn write(dir: &Path, results: &Results) -> anyhow::Result<StudyFiles> {
     let parquet = write_data(dir, results)?;
     let report = workahead_report::write(dir, results, &functions::sections(results))?;
-    Ok(Written { dir: dir.to_owned(), parquet, report })
+    Ok(StudyFiles { dir: dir.to_owned(), parquet, report })
 }
 
 /// Writes the files for other programs, also of an incomplete run. Returns the observations' path.
@@ -90,7 +90,7 @@ fn write_data(dir: &Path, results: &Results) -> anyhow::Result<PathBuf> {
 }
 
 /// Prints the summary.
-pub(crate) fn print(results: &Results, written: &Written, json: bool) -> anyhow::Result<()> {
+pub(crate) fn print(results: &Results, written: &StudyFiles, json: bool) -> anyhow::Result<()> {
     if !json {
         return output::text(&summary::text(results, &written.report));
     }

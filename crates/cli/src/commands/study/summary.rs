@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle}
 use workahead_study::cell::Cell;
 use workahead_study::measure::INSTRUCTIONS;
 use workahead_study::results::{Finding, Results};
-use workahead_study::statistics::{Interval, Ratio, Shown};
+use workahead_study::statistics::{Interval, Ratio, Significance};
 use workahead_study::throughput::Unit;
 
 /// Longer tables are left to the report; here each block then has one row, its fastest cell.
@@ -252,7 +252,7 @@ fn remark(finding: &Finding) -> String {
     }
     let shown = finding.ratio.filter(|ratio| ratio.interval.is_some()).map(|ratio| ratio.shown());
     let mut remarks = Vec::new();
-    if shown == Some(Shown::NoDifference) {
+    if shown == Some(Significance::NoDifference) {
         remarks.push("no difference shown".to_owned());
     }
     if let (Some(p), Some(_)) = (finding.p_adjusted, finding.ratio) {

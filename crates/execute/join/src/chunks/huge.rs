@@ -33,9 +33,9 @@ pub(super) fn joined(pieces: &[&dyn Array], pages: &Supply) -> Result<ArrayRef, 
 }
 
 /// Page memory owned by an Arrow buffer.
-struct Owned(PageBuffer<u8>);
+struct OwnedPages(PageBuffer<u8>);
 
-impl AsRef<[u8]> for Owned {
+impl AsRef<[u8]> for OwnedPages {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
@@ -55,7 +55,7 @@ fn values(
         all[start..start + values.len()].copy_from_slice(values);
         start += values.len();
     }
-    Ok(Bytes::from_owner(Owned(all)).into())
+    Ok(Bytes::from_owner(OwnedPages(all)).into())
 }
 
 fn nulls(pieces: &[&dyn Array], rows: usize) -> Option<NullBuffer> {

@@ -14,7 +14,7 @@ const WORD: usize = u64::BITS as usize;
 
 /// The rows to be output on their own.
 #[derive(Debug, Clone, Copy)]
-enum Wanted {
+enum OutputRows {
     Matched,
     Unmatched,
     All,
@@ -49,9 +49,9 @@ impl MatchGenerator {
                 self.done = true;
                 return;
             }
-            SideOutput::Matched => Wanted::Matched,
-            SideOutput::Unmatched if !Self::interleaves_unmatched(table) => Wanted::Unmatched,
-            SideOutput::Unmatched | SideOutput::Marked => Wanted::All,
+            SideOutput::Matched => OutputRows::Matched,
+            SideOutput::Unmatched if !Self::interleaves_unmatched(table) => OutputRows::Unmatched,
+            SideOutput::Unmatched | SideOutput::Marked => OutputRows::All,
         };
         while self.next_row < rows && self.out.len() < room {
             self.output_word(wanted, rows, room);
@@ -63,12 +63,12 @@ impl MatchGenerator {
     }
 
     /// Outputs the wanted rows from the next one to the end of its word of the bitmap.
-    fn output_word(&mut self, wanted: Wanted, rows: usize, room: usize) {
+    fn output_word(&mut self, wanted: OutputRows, rows: usize, room: usize) {
         let (word, bit) = (self.next_row / WORD, self.next_row % WORD);
         let bits = match wanted {
-            Wanted::Matched => self.matched.word(word),
-            Wanted::Unmatched => !self.matched.word(word),
-            Wanted::All => u64::MAX,
+            OutputRows::Matched => self.matched.word(word),
+            OutputRows::Unmatched => !self.matched.word(word),
+            OutputRows::All => u64::MAX,
         };
         let end = rows.min((word + 1) * WORD);
         let beyond = WORD - (end - word * WORD);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use workahead_walks::perfect_hash;
 use workahead_walks::perfect_hash::set::KeySet;
-use workahead_walks::perfect_hash::shared::{Share, Shared};
+use workahead_walks::perfect_hash::shared::{Share, SharedTable};
 use workahead_walks::walk::{Row, Sink};
 
 use super::{BuildOptions, BuiltTable, KeyedRows, Piece, Values, on_threads};
@@ -148,7 +148,7 @@ impl Dense<'_> {
     /// Stores the keys whose slots are in a share.
     fn group_share(
         &self,
-        table: Shared<'_>,
+        table: SharedTable<'_>,
         share: Share,
         repeats: &mut impl Sink<Row>,
     ) -> Result<(), JoinError> {

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::InMemory;
-use super::inputs::{Input, JoinCase, Joined, oracle, wanted};
+use super::inputs::{Input, JoinCase, JoinedRow, oracle, wanted};
 use super::kinds::{FAMILIES, SINGLES, VALUES};
 use crate::*;
 
@@ -118,7 +118,7 @@ pub(super) fn joined(
     options: &CaseOptions,
     left: &Input,
     right: &Input,
-) -> Vec<Joined> {
+) -> Vec<JoinedRow> {
     let rows = output.num_rows();
     let mut at = 0;
     let mut ids = |side, input: &Input| {
@@ -166,7 +166,7 @@ fn check(left: &Input, right: &Input, options: &CaseOptions) -> Result<(), TestC
     let mut found: Vec<_> =
         outputs.iter().flat_map(|output| joined(output, options, left, right)).collect();
     if options.probers == 1 {
-        let row = |joined: &Joined| match options.build {
+        let row = |joined: &JoinedRow| match options.build {
             Side::Left => joined.1,
             Side::Right => joined.0,
         };

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use workahead_machine::pages::Pages;
 
 use super::every_join::{CaseOptions, PLAIN, joined};
-use super::inputs::{Input, JoinCase, Joined, oracle};
+use super::inputs::{Input, JoinCase, JoinedRow, oracle};
 use super::ordered::in_turns;
 use super::spilled::{all, pulled, table};
 use crate::join_type::SideOutput;
@@ -29,7 +29,7 @@ struct Case {
     join: HashJoin,
     build: Vec<RecordBatch>,
     probe: Vec<RecordBatch>,
-    expected: Vec<Joined>,
+    expected: Vec<JoinedRow>,
 }
 
 impl Case {
@@ -107,7 +107,7 @@ impl Case {
         let [left, right] = &self.sides;
         let mut rows = joined(output, &self.options, left, right);
         if self.join.spec.is_ordered() {
-            let probed = |row: &Joined| match self.options.build {
+            let probed = |row: &JoinedRow| match self.options.build {
                 Side::Left => row.1,
                 Side::Right => row.0,
             };

@@ -62,7 +62,7 @@ impl Input {
 }
 
 /// A row of the output: rows of both sides, and the mark.
-pub(super) type Joined = (Option<u32>, Option<u32>, Option<bool>);
+pub(super) type JoinedRow = (Option<u32>, Option<u32>, Option<bool>);
 
 /// The join computed by the oracle.
 pub(super) struct JoinCase {
@@ -79,7 +79,7 @@ pub(super) fn wanted(left: u32, right: u32) -> Option<bool> {
 }
 
 /// The output by nested loops, sorted.
-pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<Joined> {
+pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<JoinedRow> {
     let (lefts, rights) = (left.rows.len(), right.rows.len());
     let keys = |input: &Input| (0..input.rows.len()).map(|row| input.key(row)).collect::<Vec<_>>();
     let (left_keys, right_keys) = (keys(left), keys(right));
@@ -113,7 +113,7 @@ pub(super) fn oracle(left: &Input, right: &Input, case: &JoinCase) -> Vec<Joined
     };
     let of_left = |rows: Vec<Option<u32>>| rows.into_iter().map(|l| (l, None, None));
     let of_right = |rows: Vec<Option<u32>>| rows.into_iter().map(|r| (None, r, None));
-    let mut joined: Vec<Joined> = match case.join_type {
+    let mut joined: Vec<JoinedRow> = match case.join_type {
         JoinType::Inner => matches,
         JoinType::Left => {
             matches.into_iter().chain(of_left(unmatched(&left_matched, false))).collect()

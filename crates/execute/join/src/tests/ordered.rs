@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::every_join::{CaseOptions, inputs_of, joined, options, possible};
-use super::inputs::{Input, JoinCase, Joined, oracle};
+use super::inputs::{Input, JoinCase, JoinedRow, oracle};
 use super::matches;
 use super::spilled::{directory, large, limited, table};
 use crate::*;
@@ -92,12 +92,12 @@ fn check(
         Err(JoinError::LimitTooSmall { .. }) => return Ok(None),
         other => other.unwrap(),
     };
-    let mut all: Vec<Joined> = Vec::new();
+    let mut all: Vec<JoinedRow> = Vec::new();
     for outputs in outputs {
         prop_assert!(outputs.iter().all(|output| output.schema() == join.schema()));
         let output = concat_batches(&join.schema(), &outputs).unwrap();
         let rows = joined(&output, options, left, right);
-        let of_probe = |row: &Joined| match options.build {
+        let of_probe = |row: &JoinedRow| match options.build {
             Side::Left => row.1,
             Side::Right => row.0,
         };

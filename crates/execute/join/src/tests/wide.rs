@@ -19,7 +19,7 @@ use crate::*;
 const WIDTHS: [usize; 7] = [0, 3, 70_000, 12, 100, 1_000_000, 5_000];
 
 /// Output rows by the ids of both sides, and the mark.
-type Joined = (Option<u32>, Option<u32>, Option<bool>);
+type JoinedRow = (Option<u32>, Option<u32>, Option<bool>);
 
 /// A text of a width, different for each number and width.
 fn wide(number: usize, width: usize) -> String {
@@ -92,7 +92,7 @@ impl ResidualPredicate for ByDocuments {
     }
 }
 
-fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> Vec<Joined> {
+fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> Vec<JoinedRow> {
     let length = |row| Input::document(row).map_or(0, |document| document.len());
     let is_match =
         |l: usize, r: usize| left.equal(l, right, r) && (!filtered || wanted(length(l), length(r)));
@@ -106,7 +106,7 @@ fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> V
     let matches = || matches.clone().map(|(l, r)| (Some(l as u32), Some(r as u32), None));
     let lefts_without = || lefts.clone().filter(|l| !of_left(*l)).map(l_only);
     let rights_without = || rights.clone().filter(|r| !of_right(*r)).map(r_only);
-    let mut joined: Vec<Joined> = match join_type {
+    let mut joined: Vec<JoinedRow> = match join_type {
         JoinType::Inner => matches().collect(),
         JoinType::Left => matches().chain(lefts_without()).collect(),
         JoinType::Right => matches().chain(rights_without()).collect(),
@@ -123,7 +123,7 @@ fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> V
 }
 
 /// The rows of an output, whose other columns are compared with those of the inputs.
-fn rows_of(output: &RecordBatch, join_type: JoinType, sides: &[RecordBatch; 2]) -> Vec<Joined> {
+fn rows_of(output: &RecordBatch, join_type: JoinType, sides: &[RecordBatch; 2]) -> Vec<JoinedRow> {
     let (rows, mut at) = (output.num_rows(), 0);
     let mut ids = |side: Side, whole: &RecordBatch| {
         if !join_type.outputs(side) {

@@ -192,13 +192,13 @@ impl<K: Borrow<Q>, V, Q: Ord> Sink<Position> for Values<'_, '_, '_, K, V, Q> {
 }
 
 /// Says of keys whether they are there.
-pub(super) struct Contained<'o, 't, 'k, K, V, Q> {
+pub(super) struct ContainsSink<'o, 't, 'k, K, V, Q> {
     pub(super) nodes: &'t Nodes<K, V>,
     pub(super) keys: &'k [Q],
     pub(super) contained: &'o mut [bool],
 }
 
-impl<K: Borrow<Q>, V, Q: Ord> Sink<Position> for Contained<'_, '_, '_, K, V, Q> {
+impl<K: Borrow<Q>, V, Q: Ord> Sink<Position> for ContainsSink<'_, '_, '_, K, V, Q> {
     #[inline(always)]
     fn emit(&mut self, row: Row, at: Position) {
         let key = &self.keys[row as usize];

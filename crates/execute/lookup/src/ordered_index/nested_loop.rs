@@ -99,7 +99,7 @@ unsafe impl Preloadable for NestedLoop<'_, Unclustered<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use workahead_walks::tree::Keyed;
+    use workahead_walks::tree::KeyedRecord;
     use workahead_walks::{Rows, conformance};
 
     use super::*;
@@ -112,8 +112,8 @@ mod tests {
         let index = entries.map(|(key, rid)| (key.to_bits(), rid));
         let index = OrderedIndex::from_sorted(index, Pages::Usual);
         let key = |rid: u32| (rid * 7919 % 4001) as f32;
-        let records: Vec<Keyed> =
-            (0..900).map(|rid| Keyed { key: key(rid), payload: [0; 15] }).collect();
+        let records: Vec<KeyedRecord> =
+            (0..900).map(|rid| KeyedRecord { key: key(rid), payload: [0; 15] }).collect();
         let rids: Vec<u32> = (0..900).rev().collect();
         let pairs: Vec<(f32, u32)> = rids.iter().map(|rid| (key(*rid), *rid)).collect();
         // Every even number below 4000 is there, and half of it is its RID.

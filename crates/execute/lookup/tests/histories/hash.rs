@@ -11,11 +11,11 @@ use super::{Key, batch, compare_lookups, domain, histories, technique};
 
 /// A hash function some of whose bits are always zero: buckets and tags collide.
 #[derive(Clone)]
-struct Masked(FoldedState, u64);
+struct MaskedState(FoldedState, u64);
 
 struct MaskedHasher(FoldedHasher, u64);
 
-impl BuildHasher for Masked {
+impl BuildHasher for MaskedState {
     type Hasher = MaskedHasher;
     fn build_hasher(&self) -> MaskedHasher {
         MaskedHasher(self.0.build_hasher(), self.1)
@@ -34,7 +34,7 @@ impl Hasher for MaskedHasher {
 fn history<K: Key>(random: &mut Random) {
     let domain = domain(random);
     let mask = [u64::MAX, u64::MAX << 40, 0xffff, 0x7][random.below(4) as usize];
-    let hasher = Masked(FoldedState::with_seed(random.number()), mask);
+    let hasher = MaskedState(FoldedState::with_seed(random.number()), mask);
     let room = if random.below(2) == 0 { 0 } else { random.below(domain) as usize };
     let mut index = HashIndex::with_options(room, hasher, Pages::Usual);
     let mut map = HashMap::new();
@@ -78,7 +78,7 @@ fn history<K: Key>(random: &mut Random) {
 }
 
 fn compare_batch<K: Key>(
-    index: &mut HashIndex<K, u64, Masked>,
+    index: &mut HashIndex<K, u64, MaskedState>,
     map: &HashMap<K, u64>,
     domain: u32,
     random: &mut Random,
@@ -101,7 +101,7 @@ fn compare_batch<K: Key>(
     }
 }
 
-fn compare_all<K: Key>(index: &HashIndex<K, u64, Masked>, map: &HashMap<K, u64>) {
+fn compare_all<K: Key>(index: &HashIndex<K, u64, MaskedState>, map: &HashMap<K, u64>) {
     assert_eq!(index.iter().count(), map.len());
     index.iter().for_each(|(key, value)| assert_eq!(map.get(key), Some(value)));
     map.iter().for_each(|(key, value)| assert_eq!(index.get(key), Some(value)));

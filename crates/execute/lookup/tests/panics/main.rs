@@ -48,7 +48,7 @@ thread_local! {
 }
 
 /// What a planned panic carries: it was never meant for the panic hook.
-struct Planned;
+struct PlannedPanic;
 
 /// Every function of a key or a value begins so. Nothing panics while something else unwinds.
 fn call(function: Function) {
@@ -65,7 +65,7 @@ fn call(function: Function) {
     };
     PLAN.set(then);
     if panics {
-        resume_unwind(Box::new(Planned));
+        resume_unwind(Box::new(PlannedPanic));
     }
 }
 
@@ -73,7 +73,7 @@ fn call(function: Function) {
 fn ends(history: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(history)) {
         Ok(()) => true,
-        Err(panic) if panic.is::<Planned>() => false,
+        Err(panic) if panic.is::<PlannedPanic>() => false,
         Err(panic) => resume_unwind(panic),
     }
 }

@@ -21,10 +21,10 @@ const POOL_PART: usize = 16;
 /// One partition's rows, once they are all there. The first that waits starts a task, which goes on
 /// where its readers leave: other partitions may wait for this one (builds of a join report their
 /// keys together). It ends with the plan.
-type Collected = Shared<BoxFuture<'static, CollectedRows>>;
+type RowsFuture = Shared<BoxFuture<'static, CollectedRows>>;
 type CollectedRows = std::result::Result<Arc<Rows>, Arc<DataFusionError>>;
 /// `None` for those that no reader has requested yet.
-type Partitions = Vec<Mutex<Option<Collected>>>;
+type Partitions = Vec<Mutex<Option<RowsFuture>>>;
 
 /// A subplan that is run once.
 #[derive(Default)]

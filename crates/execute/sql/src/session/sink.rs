@@ -128,11 +128,11 @@ impl ExecutionPlan for SinkGuardExec {
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
         let (schema, failure) = (input.schema(), Arc::clone(&self.failure));
-        Ok(Box::pin(Guarded { input: Some(input), side: self.side, schema, failure }))
+        Ok(Box::pin(GuardedInput { input: Some(input), side: self.side, schema, failure }))
     }
 }
 
-struct Guarded {
+struct GuardedInput {
     /// Until it fails.
     input: Option<SendableRecordBatchStream>,
     side: Side,
@@ -140,7 +140,7 @@ struct Guarded {
     failure: Arc<Failure>,
 }
 
-impl Guarded {
+impl GuardedInput {
     fn poll_below(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         let Some(input) = &mut self.input else { return Poll::Pending };
         let polled = std::panic::catch_unwind(AssertUnwindSafe(|| input.poll_next_unpin(context)));
@@ -167,7 +167,7 @@ impl Guarded {
     }
 }
 
-impl Stream for Guarded {
+impl Stream for GuardedInput {
     type Item = Result<RecordBatch>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -179,7 +179,7 @@ impl Stream for Guarded {
     }
 }
 
-impl RecordBatchStream for Guarded {
+impl RecordBatchStream for GuardedInput {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -94,18 +94,18 @@ impl Answer {
                 return Err(format!("row {at} is {found:?} in the order of {name} of {wanted:?}"));
             }
         }
-        Left::of(&kinds, &self.rows).take_all(&found)
+        MissingRows::of(&kinds, &self.rows).take_all(&found)
     }
 }
 
 /// Rows of the whole answer that are not yet found.
-struct Left<'a> {
+struct MissingRows<'a> {
     kinds: &'a [Kind],
     /// By the values that are compared exactly.
     rows: HashMap<Vec<String>, Vec<&'a [String]>>,
 }
 
-impl<'a> Left<'a> {
+impl<'a> MissingRows<'a> {
     fn of(kinds: &'a [Kind], rows: &'a [Vec<String>]) -> Self {
         let mut left = Self { kinds, rows: HashMap::new() };
         // From the end, so that the first is what is tried first.

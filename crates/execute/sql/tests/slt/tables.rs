@@ -30,27 +30,27 @@ pub(crate) async fn register(context: &SessionContext, file: &str) {
             many_types(context);
         }
         "subquery.slt" => {
-            static TABLES: OnceLock<Vec<Named>> = OnceLock::new();
+            static TABLES: OnceLock<Vec<NamedTable>> = OnceLock::new();
             in_memory(context, TABLES.get_or_init(|| generated(FEW_ROWS)));
         }
         "tpch/tpch.slt" => {
-            static TABLES: OnceLock<Vec<Named>> = OnceLock::new();
+            static TABLES: OnceLock<Vec<NamedTable>> = OnceLock::new();
             in_memory(context, TABLES.get_or_init(|| generated(ANSWERS)));
         }
         _ => {}
     }
 }
 
-type Named = (&'static str, Vec<RecordBatch>);
+type NamedTable = (&'static str, Vec<RecordBatch>);
 
-fn generated(scale: f64) -> Vec<Named> {
+fn generated(scale: f64) -> Vec<NamedTable> {
     let data = Tpch::new(scale).expect("a scale that can be made");
     let tables = Table::ALL.into_iter();
     tables.map(|t| (t.name(), data.batches(t, Part::WHOLE, BATCH_ROWS).collect())).collect()
 }
 
 /// The files create these only if they do not exist.
-fn in_memory(context: &SessionContext, tables: &[Named]) {
+fn in_memory(context: &SessionContext, tables: &[NamedTable]) {
     for (name, batches) in tables {
         let schema = batches[0].schema();
         let table = MemTable::try_new(schema, vec![batches.clone()]).expect("one schema");

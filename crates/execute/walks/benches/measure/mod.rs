@@ -72,13 +72,13 @@ impl<'a, T: ?Sized> Case<'a, T> {
 }
 
 /// A case's name and its seconds in every round.
-pub(crate) struct Timed {
+pub(crate) struct Timing {
     /// Its name.
     pub(crate) name: String,
     rounds: Vec<f64>,
 }
 
-impl Timed {
+impl Timing {
     /// The median.
     pub(crate) fn seconds(&self) -> f64 {
         median(self.rounds.clone())
@@ -86,7 +86,7 @@ impl Timed {
 
     /// How many times as fast as another case: the median over the rounds, in each of which both
     /// ran on the machine as it was then.
-    pub(crate) fn times_as_fast_as(&self, other: &Timed) -> f64 {
+    pub(crate) fn times_as_fast_as(&self, other: &Timing) -> f64 {
         median(other.rounds.iter().zip(&self.rounds).map(|(theirs, own)| theirs / own).collect())
     }
 }
@@ -105,15 +105,15 @@ pub(crate) fn in_turns<T: ?Sized>(
     rounds: usize,
     cases: &[Case<'_, T>],
     scratch: &mut T,
-) -> Vec<Timed> {
+) -> Vec<Timing> {
     let wanted = |name: &str| {
         let mut texts = arguments.only.split('|');
         texts.any(|text| text.strip_prefix('=').map_or(name.contains(text), |whole| whole == name))
     };
     let chosen: Vec<_> =
         (cases[..1].iter()).chain(cases[1..].iter().filter(|case| wanted(&case.name))).collect();
-    let timed = |case: &&Case<'_, T>| Timed { name: case.name.clone(), rounds: Vec::new() };
-    let mut times: Vec<Timed> = chosen.iter().map(timed).collect();
+    let timed = |case: &&Case<'_, T>| Timing { name: case.name.clone(), rounds: Vec::new() };
+    let mut times: Vec<Timing> = chosen.iter().map(timed).collect();
     let mut expected = None;
     for round in 0..rounds {
         // There and back: the case after one that leaves the caches full is not always the

@@ -159,7 +159,7 @@ impl Partitions {
         let next = || partitions.lock().unwrap_or_else(PoisonError::into_inner).next();
         let (next, clear) = (&next, pages.is_pooled());
         let work = || {
-            let mut done = Done::<N>::default();
+            let mut done = ThreadWork::<N>::default();
             while let Some((partition, buckets)) = next() {
                 if clear {
                     buckets.fill(Bucket::zeroed());
@@ -173,7 +173,7 @@ impl Partitions {
             }
             done
         };
-        let done: Vec<Done<N>> = std::thread::scope(|scope| {
+        let done: Vec<ThreadWork<N>> = std::thread::scope(|scope| {
             let others = (1..threads).map_while(|_| {
                 // A thread that does not start is one less.
                 std::thread::Builder::new().spawn_scoped(scope, work).ok()
@@ -186,7 +186,7 @@ impl Partitions {
             });
             std::iter::once(own).chain(others).collect()
         });
-        let mut last = Done::<N>::default();
+        let mut last = ThreadWork::<N>::default();
         let mut noted = Vec::with_capacity(threads + 1);
         let mut over = Vec::new();
         for thread in done {
@@ -255,14 +255,14 @@ impl PartitionedRows {
 
 /// What one thread has done.
 #[derive(Default)]
-struct Done<N> {
+struct ThreadWork<N> {
     entries: usize,
     /// Rows that found no room in their partition, in their order.
     over: Vec<Pair>,
     noted: N,
 }
 
-impl<N> Done<N> {
+impl<N> ThreadWork<N> {
     /// Puts rows into buckets of which the first is `first` of the table.
     #[inline(always)]
     fn fill<I: Compare>(

@@ -14,7 +14,7 @@ use crate::materialise::pair_checksum;
 use crate::memory::Direct;
 use crate::place::References;
 use crate::random::Random;
-use crate::record::{self, Joined, Record, drawn_table};
+use crate::record::{self, JoinedRecord, Record, drawn_table};
 use crate::schedule::{InTurn, Schedule};
 use crate::technique::run;
 use crate::walk::Rows;
@@ -54,7 +54,7 @@ fn check<P: Stream + Send>(walk: ColumnarJoin<'_, P>, rows: usize, expected: &[(
     let checksum = expected.iter().fold(0_u64, |sum, (_, found)| {
         sum.wrapping_add(pair_checksum(found.probe_row, found.build_row))
     });
-    let mut records: Vec<Assembled> = expected.iter().map(|hit| hit.1.assembled).collect();
+    let mut records: Vec<JoinedRow> = expected.iter().map(|hit| hit.1.assembled).collect();
     records.sort_unstable();
     let allowed = pin::affinity().unwrap();
     let placement = Placement { helper_cpu: allowed.iter().last().unwrap(), allowed: &allowed };
@@ -101,7 +101,7 @@ fn columns_join_as_their_records_do() {
     let (build, probe) = (table(), table());
     let chains = Chains::build(build.iter().map(|record| record.key), Pages::Small).unwrap();
     let rows = Rows::range(0..5000);
-    let mut joined = vec![Joined { probe: Record::NULL, build: Record::NULL }; 20_000];
+    let mut joined = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; 20_000];
     let mut by_row = Materialise::new(&mut joined);
     let mut walk = HashJoin::new(&chains, &build, record::Clustered(&probe));
     InTurn::new().drive(&mut walk, &mut rows.clone(), &mut Direct, &mut by_row);
@@ -114,7 +114,7 @@ fn columns_join_as_their_records_do() {
     InTurn::new().drive(&mut walk, &mut rows.clone(), &mut Direct, &mut by_column);
     assert_eq!((by_column.written(), by_column.checksum()), (written, checksum));
     for (row, record) in joined[..written].iter().zip(&assembled) {
-        let Joined { probe, build } = row;
+        let JoinedRecord { probe, build } = row;
         let [a, b] = [probe.payload[0], probe.payload[1]];
         assert_eq!(record, &[probe.key, a, b, build.payload[0], build.payload[1]]);
     }

@@ -6,11 +6,11 @@ use crate::memory::Direct;
 use crate::walk::{Row, Sink, Walk};
 
 /// A watch over the allocations of the calling thread.
-pub(super) struct Counted {
+pub(super) struct AllocationWatch {
     allocations: fn() -> u64,
 }
 
-impl Counted {
+impl AllocationWatch {
     /// By a count of the allocations so far.
     pub(super) fn by(allocations: fn() -> u64) -> Self {
         Self { allocations }
@@ -35,7 +35,7 @@ impl<H> Sink<H> for Forget {
     fn emit(&mut self, _: Row, _: H) {}
 }
 
-impl<W: Walk> Watch<W> for Counted {
+impl<W: Walk> Watch<W> for AllocationWatch {
     fn start(&mut self, walk: &mut W, row: Row) -> Result<W::Cursor, Fault> {
         let (cursor, _) = self.none_in(row, "the start", || walk.start(row, &mut Direct))?;
         Ok(cursor)

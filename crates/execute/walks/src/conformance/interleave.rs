@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Broken, Law, STEPS_MOST};
+use super::{Law, STEPS_MOST, Violation};
 use crate::random::Random;
 use crate::walk::{Row, Rows, Walk};
 
@@ -74,10 +74,10 @@ pub(super) fn interleave<W: Walk>(
     mut rows: Rows,
     order: Order,
     watch: &mut impl Watch<W>,
-) -> Result<(), Broken> {
+) -> Result<(), Violation> {
     let broken = |fault: Fault| {
         let Fault { law, what } = fault;
-        Broken { law, drive: order.to_string(), what }
+        Violation { law, drive: order.to_string(), what }
     };
     let mut live = Vec::<Live<W::Cursor>>::with_capacity(order.width);
     let mut random = Random::of(order.width as u64);

@@ -10,14 +10,14 @@ use crate::walk::{Row, Sink, Walk};
 
 /// What a row may touch.
 #[derive(Default)]
-struct Granted {
+struct PermittedPlaces {
     /// Requests for by the call before.
     requested: Vec<Place>,
     /// Its own input: announced as such, or read as hot when it started.
     own: Vec<(usize, usize)>,
 }
 
-impl Granted {
+impl PermittedPlaces {
     fn covers(&self, access: &Access) -> bool {
         let (first, end) = (access.address, access.address + access.bytes as usize);
         let within = |&(from, to): &(usize, usize)| from <= first && end <= to;
@@ -40,7 +40,7 @@ impl Granted {
 
 /// A watch over the places and the hits of every row.
 pub(super) struct Requests<H> {
-    rows: HashMap<Row, Granted>,
+    rows: HashMap<Row, PermittedPlaces>,
     hits: Vec<(Row, H)>,
 }
 
@@ -104,7 +104,7 @@ fn places<A: References>(row: Row, asks: &A) -> Result<Vec<Place>, Fault> {
 impl<W: Walk> Watch<W> for Requests<W::Hit> {
     fn start(&mut self, walk: &mut W, row: Row) -> Result<W::Cursor, Fault> {
         let input = walk.input(row).map(|place| (place.address().addr(), place.bytes()));
-        let mut granted = Granted { requested: Vec::new(), own: Vec::new() };
+        let mut granted = PermittedPlaces { requested: Vec::new(), own: Vec::new() };
         granted.own.extend(input.map(|(first, bytes)| (first, first + bytes)));
         let mut row_itself: Option<Access> = None;
         let mut traced = Traced::thread(0);

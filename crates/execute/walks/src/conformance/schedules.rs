@@ -1,7 +1,7 @@
 //! Laws 2 and 5 under the schedules that there are: every one at every width, paused by sinks that
 //! become full, and run again when there is nothing to do.
 
-use super::{Broken, Found, Law};
+use super::{Law, RowHits, Violation};
 use crate::memory::{Memory, Prefetching, ToL1, ToL2};
 use crate::schedule::{Coroutines, Distance, Groups, InTurn, Lanes, Pause, Rounds, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
@@ -35,9 +35,9 @@ pub(crate) fn each<W: Walk>(
     make: impl Fn() -> W,
     rows: Rows,
     (widths, room): (&[usize], usize),
-    mut judge: impl FnMut(&str, W, Found<W>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    let mut done = |drive: Drive, order: RowOrder, (walk, mut hits): Driven<W>| {
+    mut judge: impl FnMut(&str, W, RowHits<W>) -> Result<(), Violation>,
+) -> Result<(), Violation> {
+    let mut done = |drive: Drive, order: RowOrder, (walk, mut hits): DriveResult<W>| {
         if order == RowOrder::Kept && !hits.is_sorted_by_key(|hit| hit.0) {
             return Err(drive.broke(Law::AnySchedule, "the hits are not in row order"));
         }
@@ -79,7 +79,7 @@ fn pausing(room: usize) -> String {
 }
 
 /// A walk that was driven to its end, and its hits.
-type Driven<W> = (W, Found<W>);
+type DriveResult<W> = (W, RowHits<W>);
 
 /// A drive by a schedule.
 struct Drive {
@@ -96,7 +96,7 @@ impl Drive {
         mut walk: W,
         mut rows: Rows,
         mut memory: M,
-    ) -> Result<Driven<W>, Broken> {
+    ) -> Result<DriveResult<W>, Violation> {
         let mut sink = Pausing { hits: Vec::new(), full_at: self.room };
         loop {
             let pause = schedule.drive(&mut walk, &mut rows, &mut memory, &mut sink);
@@ -131,7 +131,7 @@ impl Drive {
         Ok((walk, sink.hits))
     }
 
-    fn broke(&self, law: Law, what: &str) -> Broken {
-        Broken { law, drive: self.name.clone(), what: what.to_owned() }
+    fn broke(&self, law: Law, what: &str) -> Violation {
+        Violation { law, drive: self.name.clone(), what: what.to_owned() }
     }
 }

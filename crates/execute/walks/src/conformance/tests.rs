@@ -123,7 +123,7 @@ fn hits_equal(expected: &[(Row, u64)], found: Vec<(Row, u64)>) -> Result<(), Str
     hits::<Histogram, u64>(expected, |hit| hit)(histogram(Sin::None), found)
 }
 
-fn verdict(sin: Sin) -> Result<(), Broken> {
+fn verdict(sin: Sin) -> Result<(), Violation> {
     let kit = Kit::usual().counting(allocations).widths(&[1, 7, 64]);
     kit.check(|| histogram(sin), Rows::range(0..ROWS), oracle)
 }

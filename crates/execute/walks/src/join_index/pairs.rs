@@ -32,7 +32,7 @@ pub enum Order {
 
 /// What becomes of left rows without a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unmatched {
+pub enum UnmatchedRows {
     /// They have no pair.
     Dropped,
     /// They have a pair without a right row.
@@ -105,20 +105,20 @@ impl Pairs {
     pub fn of_tables(
         left: &[Record],
         right: &[Record],
-        unmatched: Unmatched,
+        unmatched: UnmatchedRows,
         pages: Pages,
     ) -> Result<Self, AllocationError> {
         let chains = Chains::build(right.iter().map(|record| record.key), pages)?;
         let join = HashJoin::new(&chains, right, Clustered(left));
         let end = left.len() as Row;
         let (mut count, mut nulls) = (0, 0);
-        Found::drive((join, end), unmatched, |[_, right]| {
+        PairFinder::drive((join, end), unmatched, |[_, right]| {
             count += 1;
             nulls += usize::from(right == NULL);
         });
         let mut pairs = PageBuffer::zeroed(count, pages)?;
         let mut slots = pairs.iter_mut();
-        Found::drive((join, end), unmatched, |pair| {
+        PairFinder::drive((join, end), unmatched, |pair| {
             *slots.next().expect("all were counted") = pair
         });
         Ok(Self { pairs, nulls })
@@ -156,18 +156,18 @@ impl Pairs {
 }
 
 /// Pairs as a join in row order finds them.
-struct Found<F> {
+struct PairFinder<F> {
     put: F,
     /// First left row that has not been seen.
     next: Row,
-    unmatched: Unmatched,
+    unmatched: UnmatchedRows,
 }
 
-impl<F: FnMut([u32; 2])> Found<F> {
+impl<F: FnMut([u32; 2])> PairFinder<F> {
     /// Puts every pair that the join of the rows up to `end` gives, by left row.
     fn drive<'a>(
         (mut join, end): (HashJoin<'a, Clustered<'a>>, Row),
-        unmatched: Unmatched,
+        unmatched: UnmatchedRows,
         put: F,
     ) {
         let mut found = Self { put, next: 0, unmatched };
@@ -179,13 +179,13 @@ impl<F: FnMut([u32; 2])> Found<F> {
 
     /// Takes note of left rows that had no hit, up to `row`.
     fn pass_over(&mut self, row: Row) {
-        if self.unmatched == Unmatched::Kept {
+        if self.unmatched == UnmatchedRows::Kept {
             (self.next..row).for_each(|left| (self.put)([left, NULL]));
         }
     }
 }
 
-impl<F: FnMut([u32; 2])> Sink<(&Record, &Record)> for Found<F> {
+impl<F: FnMut([u32; 2])> Sink<(&Record, &Record)> for PairFinder<F> {
     fn emit(&mut self, row: Row, (_, right): (&Record, &Record)) {
         self.pass_over(row);
         (self.put)([row, right.row]);

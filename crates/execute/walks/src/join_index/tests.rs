@@ -39,8 +39,12 @@ fn table<P: Payload>(rows: u32, keys: u32, seed: u64) -> Vec<Record<P>> {
 }
 
 /// What a pair becomes, read off the tables.
-fn joined<P: Payload>(pairs: &Pairs, left: &[Record<P>], right: &[Record<P>]) -> Vec<Joined<P>> {
-    let row = |&[l, r]: &[u32; 2]| Joined {
+fn joined<P: Payload>(
+    pairs: &Pairs,
+    left: &[Record<P>],
+    right: &[Record<P>],
+) -> Vec<JoinedRecord<P>> {
+    let row = |&[l, r]: &[u32; 2]| JoinedRecord {
         probe: left[l as usize],
         build: right.get(r as usize).copied().unwrap_or(Record::NULL),
     };
@@ -58,10 +62,11 @@ where
         .fold(0_u64, |sum, row| sum.wrapping_add(pair_checksum(row.probe.row, row.build.row)));
     let allowed = pin::affinity().unwrap();
     let placement = Placement { helper_cpu: allowed.iter().last().unwrap(), allowed: &allowed };
-    let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; pairs.len().max(1)];
+    let mut output =
+        vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; pairs.len().max(1)];
     for name in TECHNIQUES {
         let technique: Technique = name.parse().unwrap();
-        output.fill(Joined { probe: Record::NULL, build: left[0] });
+        output.fill(JoinedRecord { probe: Record::NULL, build: left[0] });
         let (mut sink, destination) = Materialise::announced(&mut output);
         let mut walk = JoinIndex::<V, P>::new(pairs, left, right, destination);
         let rows = &mut Rows::range(0..pairs.len() as Row);
@@ -111,13 +116,13 @@ proptest! {
     ) {
         let left = table::<OneLine>(left.0, left.1, left.2);
         let right = table::<OneLine>(right.0, right.1, right.2);
-        for unmatched in [Unmatched::Dropped, Unmatched::Kept] {
+        for unmatched in [UnmatchedRows::Dropped, UnmatchedRows::Kept] {
             let mut expected = Vec::new();
             for l in &left {
                 let before = expected.len();
                 let equal = right.iter().filter(|r| r.key == l.key);
                 expected.extend(equal.map(|r| [l.row, r.row]));
-                if expected.len() == before && unmatched == Unmatched::Kept {
+                if expected.len() == before && unmatched == UnmatchedRows::Kept {
                     expected.push([l.row, NULL]);
                 }
             }
@@ -134,9 +139,9 @@ proptest! {
 #[test]
 fn the_laws_are_kept() {
     let (left, right) = (table::<OneLine>(300, 90, 1), table(200, 90, 2));
-    let pairs = Pairs::of_tables(&left, &right, Unmatched::Kept, Pages::Small).unwrap();
+    let pairs = Pairs::of_tables(&left, &right, UnmatchedRows::Kept, Pages::Small).unwrap();
     assert!(pairs.nulls() > 0 && pairs.nulls() < pairs.len());
-    let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; pairs.len()];
+    let mut output = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; pairs.len()];
     let (_, destination) = Materialise::announced(&mut output);
     let rows = Rows::range(0..pairs.len() as Row);
     let row_ids = |&[l, r]: &[u32; 2]| (l, (r != NULL).then_some(r));
@@ -152,7 +157,7 @@ fn a_short_output_is_written_round_and_round() {
     let (left, right) = (table::<OneLine>(100, 10, 1), table(100, 10, 2));
     let draft = Draft { pairs: 250, left_rows: 100, right_rows: 100, ..Draft::PAPER_OUTER };
     let pairs = draft.draw(&mut Random::of(5), Pages::Small).unwrap();
-    let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 100];
+    let mut output = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; 100];
     let (mut sink, destination) = Materialise::announced(&mut output);
     let mut walk = JoinIndex::<LeftOuter>::new(&pairs, &left, &right, destination);
     let allowed = pin::affinity().unwrap();
@@ -188,7 +193,7 @@ fn an_inner_join_refuses_nulls() {
     let left = table::<OneLine>(10, 10, 1);
     let draft = Draft { pairs: 10, left_rows: 10, right_rows: 10, ..Draft::PAPER_OUTER };
     let pairs = draft.draw(&mut Random::of(5), Pages::Small).unwrap();
-    let mut output = [Joined { probe: Record::NULL, build: Record::NULL }];
+    let mut output = [JoinedRecord { probe: Record::NULL, build: Record::NULL }];
     let (_, destination) = Materialise::announced(&mut output);
     let _ = JoinIndex::<Inner>::new(&pairs, &left, &left, destination);
 }

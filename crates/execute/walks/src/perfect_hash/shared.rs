@@ -31,7 +31,7 @@ const BLOCK_SHIFT: u32 = 12;
 
 /// A table lent to threads that fill it.
 #[derive(Clone, Copy)]
-pub struct Shared<'t> {
+pub struct SharedTable<'t> {
     slots: &'t [AtomicU64],
     lowest: u64,
     hole: u64,
@@ -69,7 +69,7 @@ impl Share {
 
 /// Adds groups of rows to a share of a table: a thread's own.
 pub struct Grouping<'t> {
-    table: Shared<'t>,
+    table: SharedTable<'t>,
     share: Share,
     /// The rows of the share, of those that are being added.
     mine: Vec<u32>,
@@ -77,13 +77,13 @@ pub struct Grouping<'t> {
 
 impl Table {
     /// Lends the table to threads that fill it together.
-    pub fn shared(&mut self) -> Shared<'_> {
+    pub fn shared(&mut self) -> SharedTable<'_> {
         let (slots, entries) = (atomics(&mut self.slots), &self.entries);
-        Shared { slots, lowest: self.lowest, hole: self.hole, entries }
+        SharedTable { slots, lowest: self.lowest, hole: self.hole, entries }
     }
 }
 
-impl<'t> Shared<'t> {
+impl<'t> SharedTable<'t> {
     /// Puts keys and their values; any thread any of them. False where it could not: a key is there
     /// already, or a value is the one that stands for none. The table is then good for nothing, or
     /// for being [cleared](Table::clear). True does not say that no other thread had one of the

@@ -52,19 +52,19 @@ impl<P: Payload> Record<P> {
 /// A joined row: twice a record, 128 bytes in Zhou et al., §6.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub struct Joined<P: Payload = OneLine> {
+pub struct JoinedRecord<P: Payload = OneLine> {
     /// From the probe (outer, left) side.
     pub probe: Record<P>,
     /// From the build (inner, right) side.
     pub build: Record<P>,
 }
 
-const _: () = assert!(size_of::<Joined>() == 128);
+const _: () = assert!(size_of::<JoinedRecord>() == 128);
 
 // SAFETY: two records, of which zeros are values.
-unsafe impl<P: Payload> Zeroable for Joined<P> {}
+unsafe impl<P: Payload> Zeroable for JoinedRecord<P> {}
 // SAFETY: as above; two records are asserted to fill whole lines, with no padding.
-unsafe impl<P: Payload> Pod for Joined<P> {}
+unsafe impl<P: Payload> Pod for JoinedRecord<P> {}
 
 /// What a record carries beside key and position: one of the four that are asserted to leave no
 /// padding.
@@ -107,7 +107,7 @@ macro_rules! payload {
         const _: () = {
             let bytes = 8 + 4 * $words;
             assert!(size_of::<Record<[u32; $words]>>() == bytes);
-            assert!(size_of::<Joined<[u32; $words]>>() == 2 * bytes);
+            assert!(size_of::<JoinedRecord<[u32; $words]>>() == 2 * bytes);
             assert!(bytes % align_of::<$align>() == 0 && 2 * bytes % LINE_BYTES == 0);
             assert!(<$asks as References>::MOST == bytes.div_ceil(LINE_BYTES));
         };

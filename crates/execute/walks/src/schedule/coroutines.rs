@@ -48,7 +48,7 @@ impl<C> Coroutines<C> {
 }
 
 /// What the lanes of a drive share.
-struct Shared<'d, W: Walk, M, S> {
+struct DriveState<'d, W: Walk, M, S> {
     walk: &'d mut W,
     rows: &'d mut Rows,
     memory: &'d mut M,
@@ -60,7 +60,7 @@ struct Shared<'d, W: Walk, M, S> {
     distance: u32,
 }
 
-impl<W: Walk, M: Memory, S: Sink<W::Hit>> Shared<'_, W, M, S> {
+impl<W: Walk, M: Memory, S: Sink<W::Hit>> DriveState<'_, W, M, S> {
     #[inline(always)]
     fn start(&mut self) -> Option<W::Cursor> {
         let row = self.rows.next()?;
@@ -95,7 +95,7 @@ impl Future for Yield {
 }
 
 /// One lane: row after row, until there are none or the drive pauses.
-async fn lane<W: Walk, M: Memory, S: Sink<W::Hit>>(shared: &RefCell<Shared<'_, W, M, S>>) {
+async fn lane<W: Walk, M: Memory, S: Sink<W::Hit>>(shared: &RefCell<DriveState<'_, W, M, S>>) {
     let mut resumed = shared.borrow_mut().paused.pop();
     loop {
         let next = resumed.take().or_else(
@@ -132,7 +132,7 @@ impl<W: Walk> Schedule<W> for Coroutines<W::Cursor> {
             self.started = true;
         }
         let paused = &mut self.paused;
-        let shared = Shared { walk, rows, memory, sink, paused, pausing: false, distance };
+        let shared = DriveState { walk, rows, memory, sink, paused, pausing: false, distance };
         let shared = RefCell::new(shared);
         let mut lanes: Vec<_> = (0..self.width).map(|_| Box::pin(lane(&shared))).collect();
         let context = &mut Context::from_waker(Waker::noop());

@@ -50,12 +50,12 @@ pub enum TechniqueError {
 }
 
 /// The options of one technique, taken one by one; what is left over is unknown.
-struct Given<'a> {
+struct OptionList<'a> {
     name: &'a str,
     pairs: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> OptionList<'a> {
     fn read(text: &'a str) -> Self {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         let pairs = options
@@ -129,7 +129,7 @@ const DEDUPLICATE: [(&str, (Deduplicate, Skip)); 3] = [
 const HELPERS: [(&str, bool); 2] = [("on", true), ("off", false)];
 const WORK_AHEAD_KEYS: &str = "size, direction, wait, pauses, guard, states, dedupe, helper";
 
-fn work_ahead(given: &mut Given<'_>) -> Result<Technique, TechniqueError> {
+fn work_ahead(given: &mut OptionList<'_>) -> Result<Technique, TechniqueError> {
     let size = given.number("size", SIZE, ENTRIES_MAX)?;
     let direction = given.choice("direction", Direction::Backward, &DIRECTIONS)?;
     let pauses = given.number("pauses", PAUSES as usize, 100_000)? as u32;
@@ -160,7 +160,7 @@ impl FromStr for Technique {
     type Err = TechniqueError;
 
     fn from_str(text: &str) -> Result<Self, TechniqueError> {
-        let mut given = Given::read(text);
+        let mut given = OptionList::read(text);
         let (technique, known) = match given.name {
             "sequential" => (Technique::Sequential, "no option"),
             "staged" => {

@@ -34,7 +34,7 @@ pub struct Overlap {
     "access {sequence} of thread {thread}, {bytes} bytes at {address:#x}, is in no region: \
      name all memory that the walk reads"
 )]
-pub struct Unnamed {
+pub struct UnnamedAccess {
     /// Who.
     pub thread: u16,
     /// When.
@@ -69,7 +69,7 @@ impl Regions {
     }
 
     /// Where an access is.
-    pub(super) fn spot(&self, access: &Access) -> Result<Spot, Unnamed> {
+    pub(super) fn spot(&self, access: &Access) -> Result<Spot, UnnamedAccess> {
         let Access { address, sequence, bytes, thread, kind } = *access;
         let after = self.regions.partition_point(|region| region.address <= address);
         self.regions[..after]
@@ -84,7 +84,7 @@ impl Regions {
                 thread,
                 kind,
             })
-            .ok_or(Unnamed { thread, sequence, address, bytes })
+            .ok_or(UnnamedAccess { thread, sequence, address, bytes })
     }
 }
 

@@ -16,14 +16,14 @@ use crate::work_ahead::Preloadable;
 /// A record of the outer table: 64 bytes, as the papers' rows.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub struct Keyed {
+pub struct KeyedRecord {
     /// Join key.
     pub key: f32,
     /// Everything else the query carries along.
     pub payload: [u32; 15],
 }
 
-const _: () = assert!(size_of::<Keyed>() == 64);
+const _: () = assert!(size_of::<KeyedRecord>() == 64);
 
 /// The outer side of the join: where a row's key and RID come from (Zhou et al., §5.1).
 pub trait Outer: Copy {
@@ -59,7 +59,7 @@ pub struct Unclustered<'a> {
     /// The stream.
     pub rids: &'a [u32],
     /// What the RIDs name.
-    pub records: &'a [Keyed],
+    pub records: &'a [KeyedRecord],
     /// Whether a row's record is announced before it is read, as a stage of its own. Zhou et al.
     /// (2005, §5) have none: their main thread reads it when it starts a probe.
     pub row_stage: bool,

@@ -59,7 +59,7 @@ fn check_walks<N: Node, S: Search>(
     expected: &[(Row, (u32, u32))],
 ) {
     let clustered = Lookup::new(tree, Clustered(outer), search);
-    let mut records = vec![Keyed { key: 0.0, payload: [9; 15] }; outer.len()];
+    let mut records = vec![KeyedRecord { key: 0.0, payload: [9; 15] }; outer.len()];
     for &(key, rid) in outer {
         records[rid as usize].key = key;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::slots::{Shared, Slots, dummy};
+use super::slots::{SharedSlots, Slots, dummy};
 use super::throttle::Throttle;
 use crate::place::{LINE_BYTES, References};
 
@@ -107,7 +107,7 @@ impl Helper {
     #[inline(always)]
     fn load<A: References>(
         &self,
-        (shared, entry): (&Shared<'_, A>, usize),
+        (shared, entry): (&SharedSlots<'_, A>, usize),
         first: usize,
         recent: &mut [usize],
         touch: &mut impl FnMut(usize),
@@ -130,7 +130,7 @@ impl Helper {
     fn changed<A: References>(
         &self,
         slots: &Slots<A>,
-        (shared, entry): (&Shared<'_, A>, usize),
+        (shared, entry): (&SharedSlots<'_, A>, usize),
         last: usize,
         report: &mut HelperReport,
     ) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! Main and helper together.
 
-use workahead_machine::clock::{Elapsed, Moment};
+use workahead_machine::clock::{ElapsedTime, Moment};
 use workahead_machine::cpus::CpuSet;
 use workahead_machine::{Error, pin};
 
@@ -72,7 +72,7 @@ pub struct HelperRun {
     /// Entries, waits and laps.
     pub report: HelperReport,
     /// The helper's own time.
-    pub elapsed: Elapsed,
+    pub elapsed: ElapsedTime,
 }
 
 /// Ends the helper when the main thread leaves, by whatever way.

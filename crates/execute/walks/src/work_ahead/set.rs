@@ -1,6 +1,6 @@
 //! The main thread's half of the set: `post`, admission, and the drive that uses them.
 
-use super::slots::{Shared, Slot, Slots};
+use super::slots::{SharedSlots, Slot, Slots};
 use super::states::StateRing;
 use crate::memory::Memory;
 use crate::place::{LINE_BYTES, Place, References};
@@ -190,7 +190,7 @@ impl<A: References, S> Turn<'_, '_, A, S> {
 
 /// How pointers get into slots.
 struct Posting<'s, A> {
-    shared: Shared<'s, A>,
+    shared: SharedSlots<'s, A>,
     /// Whether there are locks to take or lines to leave out.
     careful: bool,
     /// Lines posted among the last few, under [`Deduplicate::InPost`].
@@ -198,7 +198,7 @@ struct Posting<'s, A> {
 }
 
 impl<'s, A: References> Posting<'s, A> {
-    fn new(shared: Shared<'s, A>, deduplicate: Deduplicate) -> Self {
+    fn new(shared: SharedSlots<'s, A>, deduplicate: Deduplicate) -> Self {
         let posted = match deduplicate {
             Deduplicate::Nothing => 0,
             Deduplicate::InPost => POSTED_LINES,

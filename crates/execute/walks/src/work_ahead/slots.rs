@@ -140,9 +140,9 @@ impl<A: References> Slots<A> {
 
     /// The slots themselves, for a loop to keep at hand.
     #[must_use]
-    pub(super) fn shared(&self) -> Shared<'_, A> {
+    pub(super) fn shared(&self) -> SharedSlots<'_, A> {
         let pointers = &self.pointers[self.first..][..self.entries * self.stride];
-        Shared { pointers, stride: self.stride, locks: &self.locks, asks: PhantomData }
+        SharedSlots { pointers, stride: self.stride, locks: &self.locks, asks: PhantomData }
     }
 
     /// The first slot's state, and the words from one to the next, if states lie in the slots: they
@@ -184,14 +184,14 @@ impl<A: References> Slots<A> {
 }
 
 /// [`Slots`], borrowed: the addresses that would otherwise be read again after every store.
-pub(super) struct Shared<'s, A> {
+pub(super) struct SharedSlots<'s, A> {
     pointers: &'s [AtomicUsize],
     stride: usize,
     locks: &'s [Mutex<()>],
     asks: PhantomData<fn(A)>,
 }
 
-impl<'s, A: References> Shared<'s, A> {
+impl<'s, A: References> SharedSlots<'s, A> {
     /// Number of slots.
     pub(super) fn len(&self) -> usize {
         self.pointers.len() / self.stride

@@ -4,13 +4,15 @@ use workahead_machine::pages::Pages;
 use workahead_walks::bucket::{self, Build, Every, First, Grouping, Load, Probe};
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::columnar::{self, ColumnarJoin};
-use workahead_walks::conformance::{Found, Kit, hits};
+use workahead_walks::conformance::{Kit, RowHits, hits};
 use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft as IndexDraft, Inner, JoinIndex, LeftOuter};
 use workahead_walks::materialise::Materialise;
 use workahead_walks::random::Random;
-use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
-use workahead_walks::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
+use workahead_walks::record::{Clustered, JoinedRecord, OneLine, Payload, Record, Unclustered};
+use workahead_walks::tree::{
+    self, Binary, Fill, KeyedRecord, Lookup, Node64, Node128, Tree, Vector,
+};
 use workahead_walks::{Row, Rows, Walk};
 
 use crate::allocator::allocations;
@@ -33,7 +35,7 @@ pub(crate) fn all(rows: usize) -> Rows {
 pub(crate) fn check<W: Walk>(
     make: impl Fn() -> W,
     rows: usize,
-    oracle: impl Fn(W, Found<W>) -> Result<(), String>,
+    oracle: impl Fn(W, RowHits<W>) -> Result<(), String>,
 ) {
     let kept = Kit::usual().counting(allocations).check(make, all(rows), oracle);
     kept.unwrap_or_else(|broken| panic!("{broken}"));
@@ -72,8 +74,11 @@ fn the_tree_keeps_the_laws() {
     let narrow = Tree::<Node64>::bulk_load(&pairs, Fill::PAPER, Pages::Small).unwrap();
     let clustered = || Lookup::new(&narrow, tree::Clustered(&stream), Binary);
     check(clustered, stream.len(), hits(&expected(true), |hit: (u32, u32)| hit.1));
-    let records: Vec<Keyed> =
-        case.probe.iter().map(|probe| Keyed { key: *probe as f32, payload: [0; 15] }).collect();
+    let records: Vec<KeyedRecord> = case
+        .probe
+        .iter()
+        .map(|probe| KeyedRecord { key: *probe as f32, payload: [0; 15] })
+        .collect();
     let wide = Tree::<Node128>::bulk_load(&pairs, Fill::PAPER, Pages::Small).unwrap();
     assert!(wide.height() > 1);
     for row_stage in [false, true] {
@@ -176,7 +181,7 @@ fn the_join_index_keeps_the_laws() {
     let case = case();
     let (left, right) = (records::<OneLine>(&case.build), records(&case.probe));
     let draft = IndexDraft { pairs: 250, left_rows: 300, right_rows: 300, ..IndexDraft::PAPER };
-    let none = Joined { probe: Record::NULL, build: Record::NULL };
+    let none = JoinedRecord { probe: Record::NULL, build: Record::NULL };
     let mut output = vec![none; 250];
     let (_, destination) = Materialise::announced(&mut output);
     let inner = draft.draw(&mut Random::of(1), Pages::Small).unwrap();

@@ -10,7 +10,7 @@ use workahead_walks::isa::Portable;
 use workahead_walks::join_index::{Draft as IndexDraft, JoinIndex, LeftOuter, Pair};
 use workahead_walks::materialise::Materialise;
 use workahead_walks::random::Random;
-use workahead_walks::record::{Clustered, Joined, OneLine, Payload, Record, Unclustered};
+use workahead_walks::record::{Clustered, JoinedRecord, OneLine, Payload, Record, Unclustered};
 use workahead_walks::schedule::Lanes;
 use workahead_walks::{Direct, Place, References, Row, Schedule, Walk};
 
@@ -44,7 +44,7 @@ fn laws_of_the_join_index<P: Payload>(case: &Case) {
     let draft =
         IndexDraft { pairs: 250, left_rows: 300, right_rows: 300, ..IndexDraft::PAPER_OUTER };
     let pairs = draft.draw(&mut Random::of(1), Pages::Small).unwrap();
-    let mut output = vec![Joined { probe: Record::NULL, build: Record::NULL }; 250];
+    let mut output = vec![JoinedRecord { probe: Record::NULL, build: Record::NULL }; 250];
     let (_, destination) = Materialise::announced(&mut output);
     let expected: Vec<(Row, [u32; 2])> = (0..).zip(pairs.all().to_vec()).collect();
     let value = |pair: Pair<'_, P>| [pair.left.row, pair.right.map_or(u32::MAX, |right| right.row)];
@@ -74,7 +74,7 @@ fn copied_whole<P: Payload>(case: &Case) {
     let (build, probe) = (records::<P>(&case.build), records::<P>(&case.probe));
     let chains = Chains::build(case.build.iter().copied(), Pages::Small).unwrap();
     let expected = case.pairs(true);
-    let none = Joined { probe: Record::<P>::NULL, build: Record::NULL };
+    let none = JoinedRecord { probe: Record::<P>::NULL, build: Record::NULL };
     let mut output = vec![none; expected.len() + 1];
     let mut sink = Materialise::new(&mut output);
     let mut walk = HashJoin::new(&chains, &build, Clustered(&probe));
@@ -147,7 +147,7 @@ fn records_are_as_large_as_they_say_and_lie_in_their_lines() {
             at + P::RECORD_BYTES > 64 * P::RECORD_LINES
         };
         assert!(!table.iter().any(straddles));
-        [P::RECORD_BYTES, P::RECORD_LINES, size_of::<Joined<P>>()]
+        [P::RECORD_BYTES, P::RECORD_LINES, size_of::<JoinedRecord<P>>()]
     }
     assert_eq!(bytes::<[u32; 6]>(), [32, 1, 64]);
     assert_eq!(bytes::<OneLine>(), [64, 1, 128]);

@@ -12,10 +12,12 @@ use workahead_walks::bucket::{self, Every, First, Load, Probe};
 use workahead_walks::chained::{Chains, HashJoin};
 use workahead_walks::columnar::{self, ColumnarJoin};
 use workahead_walks::isa::{Detected, Portable};
-use workahead_walks::join_index::{Inner, JoinIndex, LeftOuter, Pair, Pairs, Unmatched};
+use workahead_walks::join_index::{Inner, JoinIndex, LeftOuter, Pair, Pairs, UnmatchedRows};
 use workahead_walks::materialise::Materialise;
-use workahead_walks::record::{Clustered, Joined, OneLine, Record, Unclustered};
-use workahead_walks::tree::{self, Binary, Fill, Keyed, Lookup, Node64, Node128, Tree, Vector};
+use workahead_walks::record::{Clustered, JoinedRecord, OneLine, Record, Unclustered};
+use workahead_walks::tree::{
+    self, Binary, Fill, KeyedRecord, Lookup, Node64, Node128, Tree, Vector,
+};
 
 use crate::cases::{Case, cases, drafts};
 use crate::conformance::{records, wide};
@@ -69,8 +71,8 @@ fn lookups(case: &Case, techniques: &[String], room: usize) {
     let narrow = Tree::<Node64>::bulk_load(&pairs, Fill::PAPER, Pages::Small).unwrap();
     let tree = Tree::<Node128>::bulk_load(&pairs, Fill::PAPER, Pages::Small).unwrap();
     let stream: Vec<(f32, u32)> = case.probe.iter().map(|key| *key as f32).zip(0..).collect();
-    let keyed = |key: &u32| Keyed { key: *key as f32, payload: [0; 15] };
-    let records: Vec<Keyed> = case.probe.iter().map(keyed).collect();
+    let keyed = |key: &u32| KeyedRecord { key: *key as f32, payload: [0; 15] };
+    let records: Vec<KeyedRecord> = case.probe.iter().map(keyed).collect();
     let rows = stream.len();
     let value = |hit: (u32, u32)| hit.1;
     let mut trial = Trial { techniques, room, expected: equal_as_floats(case, true), value };
@@ -109,8 +111,8 @@ fn indexed(case: &Case, techniques: &[String], room: usize) {
     let (left, right) = (records::<OneLine>(&case.probe), records(&case.build));
     let pairs = |unmatched| Pairs::of_tables(&left, &right, unmatched, Pages::Small).unwrap();
     let value = |pair: Pair<'_>| [pair.left.row, pair.right.map_or(u32::MAX, |right| right.row)];
-    let (inner, outer) = (pairs(Unmatched::Dropped), pairs(Unmatched::Kept));
-    let none = Joined { probe: Record::NULL, build: Record::NULL };
+    let (inner, outer) = (pairs(UnmatchedRows::Dropped), pairs(UnmatchedRows::Kept));
+    let none = JoinedRecord { probe: Record::NULL, build: Record::NULL };
     let mut output = vec![none; outer.len().max(1)];
     let (_, destination) = Materialise::announced(&mut output);
     let mut rows: Vec<[u32; 2]> = case.pairs(true).iter().map(|pair| [pair.0, pair.1]).collect();

@@ -16,7 +16,7 @@ use super::{Behaviour, Siblings};
 
 /// Two CPUs that share a core, if any do, and who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct SiblingPair {
     /// The CPUs; `None` where none are seen to share a core.
     pub cpus: Option<(usize, usize)>,
     /// Who says so.
@@ -32,7 +32,7 @@ pub enum Source {
     Probe,
 }
 
-impl Seen {
+impl SiblingPair {
     /// By the table above; `probed` where the machine's limits have been measured.
     #[must_use]
     pub fn of(machine: &Machine, probed: Option<&Siblings>) -> Self {

@@ -132,7 +132,7 @@ fn what_cpus_do_counts_for_more_than_what_the_system_says() {
     };
     let seen = |reported: bool, ratio: f64| {
         let probed = Siblings { pairs: vec![pair(Some(reported), Some(ratio))] };
-        let Seen { cpus, source } = Seen::of(&machine(reported), Some(&probed));
+        let SiblingPair { cpus, source } = SiblingPair::of(&machine(reported), Some(&probed));
         (cpus.is_some(), source)
     };
     let (one_core, unclear, two_cores) = (0.5, 0.75, 0.99);
@@ -141,8 +141,9 @@ fn what_cpus_do_counts_for_more_than_what_the_system_says() {
         assert_eq!(seen(reported, unclear), (reported, Source::System));
         assert_eq!(seen(reported, two_cores), (false, Source::Probe));
         for nothing in [None, Some(&Siblings::default())] {
-            let by_system = Seen { cpus: reported.then_some((0, 1)), source: Source::System };
-            assert_eq!(Seen::of(&machine(reported), nothing), by_system);
+            let by_system =
+                SiblingPair { cpus: reported.then_some((0, 1)), source: Source::System };
+            assert_eq!(SiblingPair::of(&machine(reported), nothing), by_system);
         }
     }
 }

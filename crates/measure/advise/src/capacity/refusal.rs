@@ -3,7 +3,7 @@
 use serde::Serialize;
 use workahead_study::statistics::sd;
 
-use super::{Capacity, Model, Observed, Resource, mean};
+use super::{Capacity, Model, Resource, ServerObservation, mean};
 use crate::words::{duration, significant};
 
 /// Fewer blocks have too few to draw from.
@@ -67,7 +67,7 @@ fn refuse(reason: Reason, says: String) -> Result<(), Refusal> {
     Err(Refusal { reason, says })
 }
 
-pub(super) fn of_windows(observed: &Observed) -> Result<(), Refusal> {
+pub(super) fn of_windows(observed: &ServerObservation) -> Result<(), Refusal> {
     if let Some(lost) = &observed.lost {
         let after = duration(observed.seconds());
         return refuse(
@@ -99,7 +99,7 @@ pub(super) fn of_windows(observed: &Observed) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn of_blocks(observed: &Observed, model: &Model) -> Result<(), Refusal> {
+pub(super) fn of_blocks(observed: &ServerObservation, model: &Model) -> Result<(), Refusal> {
     let blocks = &model.blocks;
     let cpus = mean(blocks, &|block| block.cpus);
     let is_seen = observed.windows.iter().all(|w| w.cpu.is_some_and(|cpu| cpu.server.is_some()));
@@ -157,7 +157,7 @@ pub(super) fn of_blocks(observed: &Observed, model: &Model) -> Result<(), Refusa
 }
 
 pub(super) fn of_capacity(
-    observed: &Observed,
+    observed: &ServerObservation,
     model: &Model,
     capacity: &Capacity,
 ) -> Result<(), Refusal> {
@@ -194,7 +194,7 @@ pub(super) fn of_capacity(
 }
 
 /// Other programs, where their use of the CPUs changes more than the server's.
-fn disturbance(observed: &Observed, model: &Model) -> String {
+fn disturbance(observed: &ServerObservation, model: &Model) -> String {
     let has_server = observed.windows.iter().any(|w| w.cpu.is_some_and(|cpu| cpu.server.is_some()));
     let of = |of: &dyn Fn(&super::Block) -> f64| model.blocks.iter().map(of).collect::<Vec<_>>();
     let others = of(&|block| (block.busy - block.server).max(0.0));

@@ -1,6 +1,6 @@
 //! The answer in words.
 
-use super::{Capacity, CpuWindow, Observed, Resource};
+use super::{Capacity, CpuWindow, Resource, ServerObservation};
 use crate::words::{duration, significant};
 
 pub(super) fn of(capacity: &Capacity) -> String {
@@ -24,7 +24,7 @@ pub(super) fn of(capacity: &Capacity) -> String {
     )
 }
 
-pub(super) fn notes(capacity: &Capacity, observed: &Observed) -> Vec<String> {
+pub(super) fn notes(capacity: &Capacity, observed: &ServerObservation) -> Vec<String> {
     let mut notes = vec![format!(
         "By the share of busy CPUs alone, as `top` shows it, {:.0} % would be used, and the \
          ceiling {} {}/s.",
@@ -65,7 +65,7 @@ pub(super) fn notes(capacity: &Capacity, observed: &Observed) -> Vec<String> {
 }
 
 /// The mean over time of what every window has.
-fn mean(observed: &Observed, of: &dyn Fn(CpuWindow) -> Option<f64>) -> Option<f64> {
+fn mean(observed: &ServerObservation, of: &dyn Fn(CpuWindow) -> Option<f64>) -> Option<f64> {
     let each = observed.windows.iter().map(|window| Some(of(window.cpu?)? * window.seconds));
     let sum: f64 = each.sum::<Option<f64>>()?;
     Some(sum / observed.seconds())

@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{CpuWindow, Observed, Resource, Waiting, Window};
+use super::{CpuWindow, Resource, ServerObservation, Waiting, Window};
 
 /// A server: what runs out, and when.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) const SERVER: Server =
 
 /// How it is observed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct ObservationPlan {
     /// Loads over the ceiling.
     pub(super) loads: (f64, f64),
     pub(super) windows: usize,
@@ -43,7 +43,8 @@ pub(super) struct Seen {
     pub(super) noise: f64,
 }
 
-pub(super) const SEEN: Seen = Seen { loads: (0.2, 0.6), windows: 300, noise: 0.04 };
+pub(super) const SEEN: ObservationPlan =
+    ObservationPlan { loads: (0.2, 0.6), windows: 300, noise: 0.04 };
 
 /// Looks at sessions in a window.
 const LOOKS: usize = 4;
@@ -74,7 +75,7 @@ impl Server {
         low
     }
 
-    pub(super) fn observed(&self, seen: Seen, seed: u64) -> Observed {
+    pub(super) fn observed(&self, seen: ObservationPlan, seed: u64) -> ServerObservation {
         let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
         let mut queue = Queue::default();
         let ceiling = self.ceiling();
@@ -107,7 +108,7 @@ impl Server {
         });
         let windows = windows.collect();
         let counted = "transactions".to_owned();
-        Observed { counted, windows, missing: Vec::new(), lost: None }
+        ServerObservation { counted, windows, missing: Vec::new(), lost: None }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Candidate {
 
 /// A name with its value on each side.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Changed {
+pub struct ChangedValue {
     /// The name.
     pub name: String,
     /// Before.
@@ -79,25 +79,25 @@ pub(super) fn of(pair: Pair<'_>) -> Vec<Candidate> {
 }
 
 /// Settings that differ.
-pub(super) fn settings(pair: Pair<'_>) -> Vec<Changed> {
+pub(super) fn settings(pair: Pair<'_>) -> Vec<ChangedValue> {
     differences(&pair.before.settings, &pair.after.settings)
 }
 
 /// Facts that differ.
-pub(super) fn facts(pair: Pair<'_>) -> Vec<Changed> {
+pub(super) fn facts(pair: Pair<'_>) -> Vec<ChangedValue> {
     differences(&pair.before.facts, &pair.after.facts)
 }
 
 fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
-) -> Vec<Changed> {
+) -> Vec<ChangedValue> {
     const ABSENT: &str = "not there";
     let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let value = |side: &BTreeMap<String, String>, name: &String| {
         side.get(name).map_or_else(|| ABSENT.to_owned(), |value| short(value))
     };
-    let changed = |name: &String| Changed {
+    let changed = |name: &String| ChangedValue {
         name: short(name),
         before: value(before, name),
         after: value(after, name),
@@ -106,7 +106,7 @@ fn differences(
     names.into_iter().filter(differs).map(changed).collect()
 }
 
-fn named(pair: Pair<'_>, changed: &Changed, effect: Effect, order: u8) -> Option<Candidate> {
+fn named(pair: Pair<'_>, changed: &ChangedValue, effect: Effect, order: u8) -> Option<Candidate> {
     let sign = pair.sign(effect.sign).ok()?;
     let (first, rest) = effect.parts.split_first()?;
     let (shown, documented) = match (&sign, effect.sign) {

@@ -16,7 +16,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use workahead_study::capture::{Capture, WORKING, Window};
-use workahead_study::statistics::Unpaired;
+use workahead_study::statistics::UnpairedComparison;
 
 /// A part of the time of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -115,7 +115,7 @@ impl Part {
 
 /// What was done in one window: transactions, and seconds of sessions by part.
 #[derive(Debug, Clone, Copy, Default)]
-struct Spent {
+struct WindowTimes {
     ended: f64,
     total_s: f64,
     by_part: [f64; Part::ALL.len()],
@@ -130,14 +130,14 @@ struct Spent {
 /// Those who have the CPUs beside the server.
 const OTHERS: [Part; 3] = [Part::Neighbours, Part::Quota, Part::Host];
 
-impl Spent {
+impl WindowTimes {
     fn add(&mut self, part: Part, seconds: f64) {
         self.by_part[part as usize] += seconds;
     }
 
-    fn of(window: &Window) -> Spent {
+    fn of(window: &Window) -> WindowTimes {
         let seconds = |sessions: &f64| sessions * window.seconds;
-        let mut spent = Spent { ended: window.ended, ..Spent::default() };
+        let mut spent = WindowTimes { ended: window.ended, ..WindowTimes::default() };
         let working_s = window.sessions.get(WORKING).map_or(0.0, seconds);
         spent.total_s = working_s;
         let queue = Queue::of(window);
@@ -287,8 +287,8 @@ pub(super) fn change(before: &[(f64, f64)], after: &[(f64, f64)]) -> Change {
 /// Both captures as parts.
 #[derive(Debug)]
 pub(super) struct Parts {
-    before: Vec<Spent>,
-    after: Vec<Spent>,
+    before: Vec<WindowTimes>,
+    after: Vec<WindowTimes>,
     /// The time of a transaction.
     pub(super) total: Change,
     /// By part: those that neither has are left out.
@@ -297,14 +297,15 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) fn of(before: &Capture, after: &Capture) -> Parts {
-        let spent =
-            |capture: &Capture| -> Vec<Spent> { capture.windows.iter().map(Spent::of).collect() };
+        let spent = |capture: &Capture| -> Vec<WindowTimes> {
+            capture.windows.iter().map(WindowTimes::of).collect()
+        };
         let (mut before, mut after) = (spent(before), spent(after));
         count_all(&mut before);
         count_all(&mut after);
         settle(&mut before, &mut after);
-        let of = |take: &dyn Fn(&Spent) -> f64| {
-            let pairs = |side: &[Spent]| -> Vec<(f64, f64)> {
+        let of = |take: &dyn Fn(&WindowTimes) -> f64| {
+            let pairs = |side: &[WindowTimes]| -> Vec<(f64, f64)> {
                 side.iter().map(|spent| (take(spent), spent.ended)).collect()
             };
             change(&pairs(&before), &pairs(&after))
@@ -319,17 +320,17 @@ impl Parts {
 
     /// The time of a transaction after over before, of windows as equals: of logarithms, so that
     /// one window in which the machine stood still does not hide what all others show.
-    pub(super) fn ratio(&self) -> Option<Unpaired> {
-        let times = |side: &[Spent]| -> Vec<f64> {
-            let has_time = |spent: &&Spent| spent.ended > 0.0 && spent.total_s > 0.0;
+    pub(super) fn ratio(&self) -> Option<UnpairedComparison> {
+        let times = |side: &[WindowTimes]| -> Vec<f64> {
+            let has_time = |spent: &&WindowTimes| spent.ended > 0.0 && spent.total_s > 0.0;
             side.iter().filter(has_time).map(|spent| spent.total_s / spent.ended).collect()
         };
-        Unpaired::of(&times(&self.before), &times(&self.after))
+        UnpairedComparison::of(&times(&self.before), &times(&self.after))
     }
 
     /// Whether a part changed by more than chance.
     pub(super) fn is_shown(&self, part: Part, change: &Change, p: f64) -> bool {
-        let times = |side: &[Spent]| -> Vec<f64> {
+        let times = |side: &[WindowTimes]| -> Vec<f64> {
             let ended = side.iter().filter(|spent| spent.ended > 0.0);
             ended.map(|spent| spent.by_part[part as usize] / spent.ended).collect()
         };
@@ -339,15 +340,16 @@ impl Parts {
     /// The share of some parts in the change of the whole, and its standard error: the error of
     /// what the parts change beyond that share of the whole (Fieller 1954).
     pub(super) fn share(&self, parts: &[Part]) -> (f64, f64) {
-        let sum =
-            |spent: &Spent| -> f64 { parts.iter().map(|part| spent.by_part[*part as usize]).sum() };
-        let pairs = |side: &[Spent], of: &dyn Fn(&Spent) -> f64| -> Vec<(f64, f64)> {
+        let sum = |spent: &WindowTimes| -> f64 {
+            parts.iter().map(|part| spent.by_part[*part as usize]).sum()
+        };
+        let pairs = |side: &[WindowTimes], of: &dyn Fn(&WindowTimes) -> f64| -> Vec<(f64, f64)> {
             side.iter().map(|spent| (of(spent), spent.ended)).collect()
         };
         let whole_s = self.total.difference_s();
         let part = change(&pairs(&self.before, &sum), &pairs(&self.after, &sum));
         let share = part.difference_s() / whole_s;
-        let beyond = |spent: &Spent| sum(spent) - share * spent.total_s;
+        let beyond = |spent: &WindowTimes| sum(spent) - share * spent.total_s;
         let beyond = change(&pairs(&self.before, &beyond), &pairs(&self.after, &beyond));
         (share, beyond.error_s / whole_s.abs())
     }
@@ -360,7 +362,7 @@ const NEEDS_MORE: f64 = 1.1;
 /// of CPU time it is longer because others have the CPUs, because a transaction needs more of them,
 /// or because more transactions come; what it is longer by goes to that part, so that the parts
 /// stay a sum.
-fn settle(before: &mut [Spent], after: &mut [Spent]) {
+fn settle(before: &mut [WindowTimes], after: &mut [WindowTimes]) {
     if Sums::of(before).is_none() || Sums::of(after).is_none() {
         return;
     }
@@ -374,7 +376,7 @@ fn settle(before: &mut [Spent], after: &mut [Spent]) {
 
 /// The kernel counts more than sessions say where they wait for a CPU before they are at work: to
 /// take the next statement. Then its account is the whole.
-fn count_all(side: &mut [Spent]) {
+fn count_all(side: &mut [WindowTimes]) {
     let rest = Part::Rest as usize;
     if side.iter().map(|spent| spent.by_part[rest]).sum::<f64>() >= 0.0 {
         return;
@@ -387,10 +389,10 @@ fn count_all(side: &mut [Spent]) {
 
 /// For each second of CPU time others keep the server waiting on both sides: as long as on the side
 /// with less of it, that is a part of what CPU time costs here, and grows with it.
-fn share_contention(before: &mut [Spent], after: &mut [Spent]) {
+fn share_contention(before: &mut [WindowTimes], after: &mut [WindowTimes]) {
     for (other, part) in OTHERS.into_iter().enumerate() {
-        let per_cpu = |side: &[Spent]| {
-            let sum = |of: &dyn Fn(&Spent) -> f64| side.iter().map(of).sum::<f64>();
+        let per_cpu = |side: &[WindowTimes]| {
+            let sum = |of: &dyn Fn(&WindowTimes) -> f64| side.iter().map(of).sum::<f64>();
             sum(&|spent| spent.others_s[other]) / sum(&|spent| spent.cpu_s)
         };
         let both = per_cpu(before).min(per_cpu(after));
@@ -403,7 +405,7 @@ fn share_contention(before: &mut [Spent], after: &mut [Spent]) {
 }
 
 /// Moves what the queue of the `long` side has more than the `short` one, for each second of CPU.
-fn move_queue(short: &Sums, long: &Sums, side: &mut [Spent]) {
+fn move_queue(short: &Sums, long: &Sums, side: &mut [WindowTimes]) {
     let grown = OTHERS.map(|part| (long.per(part) - short.per(part)).max(0.0));
     let of_others: f64 = grown.iter().sum();
     let own = (long.queue_s / long.ended - short.queue_s / short.ended).max(0.0);
@@ -435,8 +437,8 @@ struct Sums {
 
 impl Sums {
     /// None where nothing ended, or no CPU time was seen.
-    fn of(side: &[Spent]) -> Option<Sums> {
-        let sum = |of: &dyn Fn(&Spent) -> f64| side.iter().map(of).sum::<f64>();
+    fn of(side: &[WindowTimes]) -> Option<Sums> {
+        let sum = |of: &dyn Fn(&WindowTimes) -> f64| side.iter().map(of).sum::<f64>();
         let sums = Sums {
             ended: sum(&|spent| spent.ended),
             cpu_s: sum(&|spent| spent.cpu_s),

@@ -39,21 +39,21 @@ pub(super) struct Pair<'a> {
     pub(super) before: &'a Capture,
     pub(super) after: &'a Capture,
     pub(super) is_slower: bool,
-    pub(super) known: &'a Known,
+    pub(super) known: &'a ComparisonCache,
 }
 
 /// What is found once, however often it is used: a capture may have thousands of plans and of
 /// settings.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ComparisonCache {
     plans: OnceCell<Vec<String>>,
     ways: OnceCell<Vec<(String, String)>>,
-    moved: RefCell<BTreeMap<&'static [&'static str], Moved>>,
+    moved: RefCell<BTreeMap<&'static [&'static str], CountMovement>>,
 }
 
 /// What is known of some counts.
 #[derive(Debug, Clone, Default)]
-struct Moved {
+struct CountMovement {
     /// Whether both sides have one of them.
     is_counted: bool,
     /// The first that moved as the time did, in words.
@@ -77,12 +77,12 @@ impl<'a> Pair<'a> {
         Some(change(&pairs(self.before)?, &pairs(self.after)?))
     }
 
-    fn moved(&self, names: &'static [&'static str]) -> Moved {
+    fn moved(&self, names: &'static [&'static str]) -> CountMovement {
         let mut moved = self.known.moved.borrow_mut();
         moved.entry(names).or_insert_with(|| self.find_moved(names)).clone()
     }
 
-    fn find_moved(&self, names: &[&str]) -> Moved {
+    fn find_moved(&self, names: &[&str]) -> CountMovement {
         let counts: Vec<(&str, Change)> =
             names.iter().filter_map(|name| Some((*name, self.count(name)?))).collect();
         let says = counts.iter().find_map(|(name, count)| {
@@ -95,7 +95,7 @@ impl<'a> Pair<'a> {
                 format!("{name}: {before} a {}, then {after}", self.unit())
             })
         });
-        Moved { is_counted: !counts.is_empty(), says }
+        CountMovement { is_counted: !counts.is_empty(), says }
     }
 
     /// What is counted, as one.

@@ -6,7 +6,7 @@ use super::{Choice, chosen};
 use crate::event::{Code, Event, Privilege};
 use crate::group;
 use crate::source::{CountError, Source, Target};
-use crate::stream::LeftOut;
+use crate::stream::UncountedEvent;
 use crate::table::Table;
 
 /// The events a machine was found to count.
@@ -15,7 +15,7 @@ pub(super) struct Trial {
     /// Events counted at the same time.
     pub(super) groups: Vec<Vec<Event>>,
     /// Events of the choice that are in no group.
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<UncountedEvent>,
 }
 
 impl Trial {
@@ -82,7 +82,7 @@ fn led(mut group: Vec<Event>, table: &Table) -> Vec<Event> {
 }
 
 /// The events of a choice that are not always counted, and those that can't be counted so.
-fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
+fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<UncountedEvent>) {
     let always: BTreeSet<String> = table.always().into_iter().map(|event| event.name).collect();
     let needed = table.needed(&chosen(&choice.metrics));
     let (mut events, mut left_out) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
         match event.code {
             // Counted by the kernel all the time, in a group of their own.
             Code::Software(_) => {}
-            Code::Other { .. } => left_out.push(LeftOut {
+            Code::Other { .. } => left_out.push(UncountedEvent {
                 event: event.name.clone(),
                 why: "several CPUs share its counter: it does not distinguish their work"
                     .to_owned(),
@@ -101,8 +101,13 @@ fn events(choice: &Choice, table: &Table) -> (Vec<Event>, Vec<LeftOut>) {
     (events, left_out)
 }
 
-fn leave_out(gone: &[Event], why: &str, events: &mut Vec<Event>, left_out: &mut Vec<LeftOut>) {
+fn leave_out(
+    gone: &[Event],
+    why: &str,
+    events: &mut Vec<Event>,
+    left_out: &mut Vec<UncountedEvent>,
+) {
     events.retain(|event| !gone.contains(event));
-    let because = |event: &Event| LeftOut { event: event.name.clone(), why: why.to_owned() };
+    let because = |event: &Event| UncountedEvent { event: event.name.clone(), why: why.to_owned() };
     left_out.extend(gone.iter().map(because));
 }

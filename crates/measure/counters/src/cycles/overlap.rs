@@ -68,12 +68,12 @@ impl Component {
 
 /// The sum as if nothing overlapped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct NonOverlapped {
+pub struct NonOverlappedSum {
     /// Its parts: computation, misses by level, mispredicted branches, resource stalls, others.
     pub components: Vec<Component>,
 }
 
-impl NonOverlapped {
+impl NonOverlappedSum {
     /// Cycles per instruction, all parts together.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ mod tests {
         Origin::Quoted("Keeton et al. 1998, Table 3".to_owned())
     }
 
-    fn base_system() -> NonOverlapped {
-        NonOverlapped {
+    fn base_system() -> NonOverlappedSum {
+        NonOverlappedSum {
             components: vec![
                 Component::of_cycles("computation", &Ok(1.0)),
                 Component::of_cycles("resource stalls", &Ok(0.66)),
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn figure_8_implies_its_bars() {
         for (cpi, share, bar) in [(3.86, 0.62, 6.23), (3.27, 0.67, 4.88), (2.90, 0.70, 4.14)] {
-            let implied = NonOverlapped::implied_cpi(&Ok(cpi), &Ok(share)).unwrap();
+            let implied = NonOverlappedSum::implied_cpi(&Ok(cpi), &Ok(share)).unwrap();
             assert!((implied - bar).abs() < 0.005, "{implied} is not {bar}");
         }
-        assert!(NonOverlapped::implied_cpi(&Ok(1.0), &Ok(0.0)).is_err());
+        assert!(NonOverlappedSum::implied_cpi(&Ok(1.0), &Ok(0.0)).is_err());
     }
 
     #[test]
@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(sum.cpi(), Err(reason.clone()));
         assert_eq!(sum.overlap(&Ok(2.0)), Err(reason));
         assert!(Component::of_events("x", &Ok(0.1), f64::NAN, quoted()).cpi.is_err());
-        assert!(NonOverlapped::default().overlap(&Ok(1.0)).is_err(), "no parts give no bound");
+        assert!(NonOverlappedSum::default().overlap(&Ok(1.0)).is_err(), "no parts give no bound");
     }
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use workahead_machine::regular_file;
 
 use super::valgrind::{COUNTS, REMARKS};
-use super::{Error, Instrumented, Processes, Program, ProgramCounts, Span, Tool, Valgrind};
+use super::{Error, InstrumentedRun, Processes, Program, ProgramCounts, Span, Tool, Valgrind};
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const COUNTS_BYTES_MAX: u64 = 256 << 20;
 const TAIL_LINES: usize = 8;
 const TAIL_BYTES: u64 = 8 << 10;
 
-impl Instrumented {
+impl InstrumentedRun {
     /// Runs a program to its end and counts it. `stop` ends it early: it and all of its own process
     /// group get SIGTERM, and are killed when they don't.
     ///

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Error, Instrumented, Processes, Program, Span, Tool};
+use super::{Error, InstrumentedRun, Processes, Program, Span, Tool};
 
 /// An installed valgrind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn version(says: &str) -> Option<(u32, u32)> {
     Some((number()?, number()?))
 }
 
-impl Instrumented {
+impl InstrumentedRun {
     /// The command that counts a program and writes its files into a folder. Its input, output and
     /// process group are for the caller to set.
     #[must_use]
@@ -151,12 +151,12 @@ mod tests {
             l1d: shape("48KiB,12,64"),
             last: shape("2MiB,16,64"),
         };
-        let words = |of: &Instrumented, folder: &str| {
+        let words = |of: &InstrumentedRun, folder: &str| {
             let command = of.command(&valgrind, &Program::new("sort", ["-n"]), Path::new(folder));
             let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
             words.collect::<Vec<String>>()
         };
-        let mut of = Instrumented::new(Tool::Cachegrind, geometry);
+        let mut of = InstrumentedRun::new(Tool::Cachegrind, geometry);
         let plain = words(&of, "/tmp/50%");
         for word in [
             "--tool=cachegrind",

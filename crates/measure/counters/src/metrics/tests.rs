@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::Event;
 use crate::source::Reading;
-use crate::stream::{LeftOut, OnCpu, Spoilt};
+use crate::stream::{OnCpu, Spoilt, UncountedEvent};
 
 const TABLE: &str = "intel/sapphire-rapids";
 const WORK: &str = "INST_RETIRED.ANY";
@@ -98,9 +98,10 @@ fn without_a_table_there_is_a_reason() {
 fn omitted_metrics_give_the_reason() {
     let mut left = stream(&["all"], vec![group(&[WORK, CYCLES], Privilege::User)], Vec::new());
     left.slots.push(slot(0, &[10, 20]));
-    left.header
-        .left_out
-        .push(LeftOut { event: BRANCHES.to_owned(), why: "the hypervisor hides it".to_owned() });
+    left.header.left_out.push(UncountedEvent {
+        event: BRANCHES.to_owned(),
+        why: "the hypervisor hides it".to_owned(),
+    });
     assert_eq!(why(&left, "branch_share"), format!("{BRANCHES}: the hypervisor hides it"));
     assert_eq!(why(&left, "branch_mpki"), format!("{WRONG} was not counted"));
     left.header.lacks = Some("no counters".to_owned());

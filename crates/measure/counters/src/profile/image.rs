@@ -59,11 +59,11 @@ impl Image {
     fn read(path: &Path) -> Option<Self> {
         let file = ReadCache::new(regular_file::open(path).ok()?);
         let left = Cell::new(FILE_BYTES_MAX);
-        let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
+        let elf = object::File::parse(BoundedFile { file: &file, left: &left }).ok()?;
         let mut image = Self::of(&elf, Vec::new());
         // A note may claim the whole file.
         let left = Cell::new(NAMES_BYTES_MAX);
-        let elf = object::File::parse(Bounded { file: &file, left: &left }).ok()?;
+        let elf = object::File::parse(BoundedFile { file: &file, left: &left }).ok()?;
         let build_id = elf.build_id().ok().flatten().filter(|id| id.len() <= BUILD_ID_BYTES_MAX);
         image.debug_files = debug_files(path, build_id, link(&elf).as_deref());
         Some(image)
@@ -197,12 +197,12 @@ impl Image {
 
 /// A file of which at most `left` bytes are read: a part that would take more is as if absent.
 #[derive(Clone, Copy)]
-struct Bounded<'a> {
+struct BoundedFile<'a> {
     file: &'a ReadCache<File>,
     left: &'a Cell<u64>,
 }
 
-impl Bounded<'_> {
+impl BoundedFile<'_> {
     fn take(self, bytes: u64) -> Result<(), ()> {
         let left = self.left.get().checked_sub(bytes).ok_or(())?;
         self.left.set(left);
@@ -210,7 +210,7 @@ impl Bounded<'_> {
     }
 }
 
-impl<'a> ReadRef<'a> for Bounded<'a> {
+impl<'a> ReadRef<'a> for BoundedFile<'a> {
     fn len(self) -> Result<u64, ()> {
         self.file.len()
     }

@@ -26,10 +26,10 @@ pub(super) struct Rings {
     /// Whether the kernel's part is sampled too.
     pub(super) sees_kernel: bool,
     ring_bytes: usize,
-    open: Open,
+    open: OpenSamplers,
 }
 
-enum Open {
+enum OpenSamplers {
     /// One per CPU.
     Cpus(Vec<Sampler>),
     /// One per thread.
@@ -102,9 +102,9 @@ impl Rings {
                     counter.sampled(ring_bytes)
                 };
                 let rings: std::io::Result<Vec<Sampler>> = cpus.iter().map(ring).collect();
-                Open::Cpus(rings.map_err(|error| refusal(&error, clock))?)
+                OpenSamplers::Cpus(rings.map_err(|error| refusal(&error, clock))?)
             }
-            Scope::Threads => Open::Threads {
+            Scope::Threads => OpenSamplers::Threads {
                 rings: HashMap::new(),
                 pids: HashSet::new(),
                 refused: HashSet::new(),
@@ -116,7 +116,7 @@ impl Rings {
 
     /// Lets the rings of CPUs fill; those of threads fill from when they are opened.
     pub(super) fn begin(&mut self) -> Result<(), CountError> {
-        let Open::Cpus(rings) = &mut self.open else { return Ok(()) };
+        let OpenSamplers::Cpus(rings) = &mut self.open else { return Ok(()) };
         let mut enable = rings.iter_mut().map(|ring| ring.enable());
         enable.try_for_each(|done| done.map_err(|error| refusal(&error, &self.clock)))
     }
@@ -127,7 +127,7 @@ impl Rings {
     /// # Errors
     /// If there is still no ring at all.
     pub(super) fn follow(&mut self, members: &Members, own: u32) -> Result<Vec<u32>, CountError> {
-        let Open::Threads { rings, pids, refused, .. } = &mut self.open else {
+        let OpenSamplers::Threads { rings, pids, refused, .. } = &mut self.open else {
             return Ok(Vec::new());
         };
         let mut why = CountError::Gone("the process to sample".into());
@@ -158,8 +158,8 @@ impl Rings {
     /// Reads all that is in the rings.
     pub(super) fn read(&mut self, into: &mut Vec<TimedRecord>) {
         match &mut self.open {
-            Open::Cpus(rings) => rings.iter_mut().for_each(|ring| drain(ring, into)),
-            Open::Threads { rings, ended, .. } => {
+            OpenSamplers::Cpus(rings) => rings.iter_mut().for_each(|ring| drain(ring, into)),
+            OpenSamplers::Threads { rings, ended, .. } => {
                 rings.values_mut().for_each(|ring| drain(ring, into));
                 for tid in ended.drain(..) {
                     rings.remove(&tid);
@@ -170,7 +170,7 @@ impl Rings {
 
     /// A thread has ended: its ring is given back after it has been read once more.
     pub(super) fn exited(&mut self, tid: u32) {
-        if let Open::Threads { ended, refused, .. } = &mut self.open {
+        if let OpenSamplers::Threads { ended, refused, .. } = &mut self.open {
             ended.push(tid);
             refused.remove(&tid);
         }
@@ -180,11 +180,11 @@ impl Rings {
     pub(super) fn end(&mut self) -> u64 {
         // A ring that can't be stopped is closed with the others right after.
         match &mut self.open {
-            Open::Cpus(rings) => {
+            OpenSamplers::Cpus(rings) => {
                 rings.iter_mut().for_each(|ring| drop(ring.disable()));
                 0
             }
-            Open::Threads { rings, refused, .. } => {
+            OpenSamplers::Threads { rings, refused, .. } => {
                 rings.values_mut().for_each(|ring| drop(ring.disable()));
                 refused.len() as u64
             }

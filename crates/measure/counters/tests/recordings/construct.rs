@@ -141,7 +141,7 @@ impl Model {
         let groups = header.groups.clone();
         let mut clock = Virtual::until(self.window_s(groups.len()));
         let rotation = Rotation { groups, slot_s: SLOT_S, seed: self.seed };
-        let mut source = Constructed { model: self, clock: clock.clone(), opened: 0 };
+        let mut source = ModelSource { model: self, clock: clock.clone(), opened: 0 };
         let mut targets = target::Machine { cpus: self.cpus() };
         let mut slots: Vec<Slot> = Vec::new();
         let mut keep = |slot| slots.push(slot);
@@ -159,13 +159,13 @@ impl Model {
 }
 
 /// Answers what the model's machine would.
-struct Constructed<'a> {
+struct ModelSource<'a> {
     model: &'a Model,
     clock: Virtual,
     opened: usize,
 }
 
-impl Source for Constructed<'_> {
+impl Source for ModelSource<'_> {
     fn open(
         &mut self,
         group: &[Event],
@@ -186,7 +186,7 @@ impl Source for Constructed<'_> {
         let per_s = group.iter().map(of).collect();
         let running = if self.opened.is_multiple_of(DISTURBED) { 0.6 } else { 1.0 };
         let clock = self.clock.clone();
-        Ok(Box::new(Open { per_s, running, clock, begun_s: 0.0 }))
+        Ok(Box::new(ModelCounting { per_s, running, clock, begun_s: 0.0 }))
     }
 }
 
@@ -220,14 +220,14 @@ fn system(random: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
     per_s.map(|(name, rate)| (name.to_owned(), rate * (1.0 + 0.03 * normal(random)))).into()
 }
 
-struct Open {
+struct ModelCounting {
     per_s: Vec<f64>,
     running: f64,
     clock: Virtual,
     begun_s: f64,
 }
 
-impl Counting for Open {
+impl Counting for ModelCounting {
     fn begin(&mut self) -> Result<(), CountError> {
         self.begun_s = self.clock.now_s();
         Ok(())

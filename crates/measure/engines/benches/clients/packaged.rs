@@ -13,7 +13,7 @@ pub(crate) struct RunResult {
 }
 
 /// A packaged client and its arguments.
-pub(crate) struct Packaged<'a> {
+pub(crate) struct PackagedClient<'a> {
     pub(crate) name: String,
     pub(crate) program: PathBuf,
     /// Its arguments, for clients and seconds.
@@ -22,7 +22,7 @@ pub(crate) struct Packaged<'a> {
     pub(crate) read: fn(&str) -> Option<(f64, f64)>,
 }
 
-impl Packaged<'_> {
+impl PackagedClient<'_> {
     pub(crate) fn run(&self, clients: u32, seconds: u64) -> RunResult {
         let before = children_cpu_s();
         let output = output_of(&self.program, &(self.arguments)(clients, seconds));

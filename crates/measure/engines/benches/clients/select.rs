@@ -1,7 +1,7 @@
 //! The transaction of `pgbench -S`: one account by its number, drawn uniformly.
 
 use workahead_workloads::client::{
-    Client, Condition, Done, Moment, Next, RowSink, Table, Workload,
+    AttemptResult, Client, Condition, Moment, Next, RowSink, Table, Workload,
 };
 use workahead_workloads::random::Random;
 use workahead_workloads::session::{Dialect, Session, SessionError, StatementId, Value};
@@ -33,7 +33,7 @@ impl Client for Selecting {
         Next::at_once(0)
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let statement = self.statement.expect("prepared when connected");
         let mut checksum = 0;
         let rows = session.query(statement, &[Value::Int(self.account)], &mut |row| {
@@ -41,7 +41,7 @@ impl Client for Selecting {
             Ok(())
         })?;
         assert_eq!((rows, checksum), (1, 0), "every account is there, and empty");
-        Ok(Done { rows, statements: 1, checksum, rolled_back: false })
+        Ok(AttemptResult { rows, statements: 1, checksum, rolled_back: false })
     }
 }
 

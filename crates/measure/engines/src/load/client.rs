@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use workahead_machine::clock::thread_cpu_s;
 use workahead_machine::pin;
-use workahead_workloads::client::{Client, Done, Next};
+use workahead_workloads::client::{AttemptResult, Client, Next};
 use workahead_workloads::session::{Session, SessionError};
 
 use super::gate::{Gate, Phase};
@@ -193,7 +193,7 @@ impl<'a> Runner<'a> {
         session: &mut dyn Session,
         next: &Next,
         tally: &mut Tally,
-    ) -> Result<Done, EarlyEnd> {
+    ) -> Result<AttemptResult, EarlyEnd> {
         for _ in 0..ATTEMPTS_MAX {
             match client.attempt(session) {
                 Ok(done) => return Ok(done),

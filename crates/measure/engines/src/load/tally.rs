@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
-use workahead_workloads::client::Done;
+use workahead_workloads::client::AttemptResult;
 
 /// Three significant digits: a latency of a millisecond is kept to the microsecond.
 const DIGITS: u8 = 3;
@@ -107,7 +107,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn done(&mut self, kind: usize, done: Done, latency_ns: u64) {
+    pub(super) fn done(&mut self, kind: usize, done: AttemptResult, latency_ns: u64) {
         let Some(kind) = self.kinds.get_mut(kind) else { return };
         kind.done += 1;
         kind.rolled_back += u64::from(done.rolled_back);

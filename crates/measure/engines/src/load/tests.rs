@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use workahead_study::plans::{PlanText, Planner};
-use workahead_workloads::client::{Client, Condition, Done, Moment, Next, RowSink, Table};
+use workahead_workloads::client::{AttemptResult, Client, Condition, Moment, Next, RowSink, Table};
 use workahead_workloads::session::{Counts, Dialect, OnRow, Session, StatementId, Value};
 
 use super::*;
@@ -85,7 +85,7 @@ impl Connector for TestConnector {
 }
 
 /// The `n`th attempt of a fake client.
-type Act = dyn Fn(u32, u64) -> Result<Done, SessionError> + Send + Sync;
+type Act = dyn Fn(u32, u64) -> Result<AttemptResult, SessionError> + Send + Sync;
 
 struct Pretence {
     act: Arc<Act>,
@@ -93,14 +93,16 @@ struct Pretence {
 }
 
 impl Pretence {
-    fn of(act: impl Fn(u32, u64) -> Result<Done, SessionError> + Send + Sync + 'static) -> Self {
+    fn of(
+        act: impl Fn(u32, u64) -> Result<AttemptResult, SessionError> + Send + Sync + 'static,
+    ) -> Self {
         Pretence { act: Arc::new(act), thinking_s: 0.0 }
     }
 
     fn taking(time: Duration) -> Self {
         Self::of(move |_, _| {
             std::thread::sleep(time);
-            Ok(Done { rows: 2, statements: 3, checksum: 1, rolled_back: false })
+            Ok(AttemptResult { rows: 2, statements: 3, checksum: 1, rolled_back: false })
         })
     }
 }
@@ -121,7 +123,7 @@ impl Client for Actor {
         self.drawn += 1;
         Next { kind: (self.drawn % 2) as usize, keying_s: 0.0, thinking_s: self.thinking_s }
     }
-    fn attempt(&mut self, _: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, _: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         self.attempts += 1;
         (self.act)(self.number, self.attempts)
     }
@@ -219,7 +221,7 @@ fn latency_counts_from_the_intended_start() {
         if once.fetch_add(1, Ordering::Relaxed) == 0 {
             std::thread::sleep(100 * MS);
         }
-        Ok(Done::default())
+        Ok(AttemptResult::default())
     });
     let connector = TestConnector::default();
     let mut load = load(&workload, &connector, 1, Until::Count(20));
@@ -244,7 +246,7 @@ fn unserved_starts_are_counted() {
 #[test]
 fn attempts_given_up_are_tried_again_and_counted_apart() {
     let workload = Pretence::of(|_, attempt| match attempt % 3 {
-        0 => Ok(Done { rolled_back: true, ..Done::default() }),
+        0 => Ok(AttemptResult { rolled_back: true, ..AttemptResult::default() }),
         _ => Err(SessionError::Retry("deadlock".to_owned())),
     });
     let connector = TestConnector::default();
@@ -259,7 +261,7 @@ fn a_failure_ends_it_for_all_and_names_the_client() {
         (1, 3) => Err(SessionError::Failed("division by zero, in: select 1/0".to_owned())),
         _ => {
             std::thread::sleep(MS / 10);
-            Ok(Done::default())
+            Ok(AttemptResult::default())
         }
     });
     let connector = TestConnector::default();
@@ -271,7 +273,7 @@ fn a_failure_ends_it_for_all_and_names_the_client() {
 #[test]
 fn a_server_that_dies_leaves_what_was_done() {
     let workload = Pretence::of(|_, attempt| match attempt {
-        0..=5 => Ok(Done::default()),
+        0..=5 => Ok(AttemptResult::default()),
         _ => Err(SessionError::Gone("connection reset".to_owned())),
     });
     let connector = TestConnector::default();
@@ -292,7 +294,7 @@ fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
         }
         match client {
             2 => Err(SessionError::Failed("cancelled".to_owned())),
-            _ => Ok(Done::default()),
+            _ => Ok(AttemptResult::default()),
         }
     });
     workload.thinking_s = 60.0;
@@ -337,7 +339,7 @@ fn clients_stay_on_their_cpus() {
     let expected = last.clone();
     let workload = Pretence::of(move |_, _| {
         assert_eq!(workahead_machine::pin::affinity().unwrap(), expected);
-        Ok(Done::default())
+        Ok(AttemptResult::default())
     });
     let connector = TestConnector::default();
     let mut load = load(&workload, &connector, 2, Until::Count(2));

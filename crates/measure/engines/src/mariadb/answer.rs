@@ -18,32 +18,32 @@ use super::wire::{PAYLOAD_BYTES_MAX, Wire, garbled, short};
 
 /// How a statement ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Done {
+pub(super) struct StatementEnd {
     /// Rows that it changed.
     pub(super) changed: u64,
     /// The server's state, [`StatusFlags`].
     pub(super) status: u16,
 }
 
-impl Done {
-    pub(super) fn read(packet: &[u8]) -> Result<Done, SessionError> {
+impl StatementEnd {
+    pub(super) fn read(packet: &[u8]) -> Result<StatementEnd, SessionError> {
         let mut rest = ParseBuf(packet);
         let read = |rest: &mut ParseBuf<'_>| {
             rest.checked_skip(1).then_some(())?;
             let changed = rest.checked_eat_lenenc_int()?;
             let _last_id = rest.checked_eat_lenenc_int()?;
-            Some(Done { changed, status: rest.checked_eat_u16_le()? })
+            Some(StatementEnd { changed, status: rest.checked_eat_u16_le()? })
         };
         read(&mut rest).ok_or_else(short)
     }
 
     /// Of the packet behind the last row; of columns too, where servers still end those.
-    fn behind_rows(packet: &[u8], terms: &Terms) -> Result<Done, SessionError> {
+    fn behind_rows(packet: &[u8], terms: &Terms) -> Result<StatementEnd, SessionError> {
         match (terms.without_eof, packet) {
-            (true, _) => Done::read(packet),
+            (true, _) => StatementEnd::read(packet),
             // Warnings, two bytes, come first.
             (false, [0xfe, _, _, low, high]) => {
-                Ok(Done { changed: 0, status: u16::from_le_bytes([*low, *high]) })
+                Ok(StatementEnd { changed: 0, status: u16::from_le_bytes([*low, *high]) })
             }
             (false, _) => Err(short()),
         }
@@ -77,7 +77,7 @@ impl Answer {
         loop {
             let packet = wire.receive()?;
             let done = match packet {
-                [0x00, ..] => Done::read(packet)?,
+                [0x00, ..] => StatementEnd::read(packet)?,
                 [0xff, ..] => return Err(refusal::read(packet)),
                 _ => {
                     let (width, described) = width(packet, terms)?;
@@ -95,7 +95,10 @@ impl Answer {
                             [0xff, ..] => return Err(refusal::read(packet)),
                             // A row whose first value is that long begins alike.
                             [0xfe, ..] if packet.len() < PAYLOAD_BYTES_MAX => {
-                                break Done { changed: 0, ..Done::behind_rows(packet, terms)? };
+                                break StatementEnd {
+                                    changed: 0,
+                                    ..StatementEnd::behind_rows(packet, terms)?
+                                };
                             }
                             _ => answer.counts.rows += 1,
                         }

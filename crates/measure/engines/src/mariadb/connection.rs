@@ -16,7 +16,7 @@ use super::answer::Answer;
 use super::identifier;
 use super::login::{self, Terms};
 use super::row::Cells;
-use super::statement::Prepared;
+use super::statement::PreparedStatement;
 use super::wire::Wire;
 use crate::address::Address;
 use crate::bounded_texts::BoundedTexts;
@@ -31,7 +31,7 @@ pub struct Connection {
     wire: Wire,
     terms: Terms,
     address: Address,
-    statements: Vec<Prepared>,
+    statements: Vec<PreparedStatement>,
     cells: Cells,
 }
 
@@ -135,7 +135,7 @@ impl Session for Connection {
     }
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
-        let prepared = Prepared::new(&mut self.wire, &self.terms, text);
+        let prepared = PreparedStatement::new(&mut self.wire, &self.terms, text);
         self.statements.push(prepared.map_err(|error| error_context::on(text, error))?);
         Ok(StatementId(self.statements.len() as u32 - 1))
     }

@@ -12,7 +12,7 @@ use mysql_common::packets::{
 use mysql_common::proto::MySerialize;
 use workahead_workloads::session::SessionError;
 
-use super::answer::Done;
+use super::answer::StatementEnd;
 use super::refusal;
 use super::wire::{MESSAGE_BYTES_MAX, Wire, garbled};
 use crate::address::{Address, in_clear};
@@ -138,7 +138,7 @@ fn prove(
     loop {
         let packet = wire.receive()?;
         match packet {
-            [0x00, ..] => return Ok(Done::read(packet)?.status),
+            [0x00, ..] => return Ok(StatementEnd::read(packet)?.status),
             [0xff, ..] => return Err(refusal::read(packet)),
             [0xfe, ..] => {
                 let switch: AuthSwitchRequest<'_> =

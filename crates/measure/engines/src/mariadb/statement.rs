@@ -19,7 +19,7 @@ const EXECUTE: u8 = 0x17;
 
 /// A statement the server has prepared.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedStatement {
     id: u32,
     /// Its text.
     pub(super) text: String,
@@ -31,13 +31,13 @@ pub(super) struct Prepared {
     types: Vec<ColumnType>,
 }
 
-impl Prepared {
+impl PreparedStatement {
     /// Prepares a text on the server.
     pub(super) fn new(
         wire: &mut Wire,
         terms: &Terms,
         text: &str,
-    ) -> Result<Prepared, SessionError> {
+    ) -> Result<PreparedStatement, SessionError> {
         wire.command(PREPARE).extend(text.as_bytes());
         wire.send()?;
         let packet = wire.receive()?;
@@ -54,7 +54,7 @@ impl Prepared {
         };
         described(width)?;
         let columns = described(columns)?;
-        Ok(Prepared { id, text, width, columns, types: Vec::new() })
+        Ok(PreparedStatement { id, text, width, columns, types: Vec::new() })
     }
 
     /// Sends it with these values.

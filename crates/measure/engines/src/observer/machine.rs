@@ -4,7 +4,7 @@ use workahead_machine::Sysroot;
 use workahead_machine::process::machine_wide::Whole;
 use workahead_machine::process::{Allowance, Snapshot, Tree};
 
-use super::Unseen;
+use super::UnavailableSource;
 use crate::address::Place;
 use crate::attach::Target;
 
@@ -57,7 +57,7 @@ impl MachineObserver {
     }
 
     /// What can't be seen of it.
-    pub(super) fn unseen(observer: Option<&Self>) -> Option<Unseen> {
+    pub(super) fn unseen(observer: Option<&Self>) -> Option<UnavailableSource> {
         let says = match observer {
             None => "the CPUs of the server's machine (connect there, through the socket)",
             Some(observer) if observer.server.is_none() => {
@@ -66,7 +66,7 @@ impl MachineObserver {
             }
             Some(_) => return None,
         };
-        Some(Unseen { says: says.to_owned(), hides_waits: false })
+        Some(UnavailableSource { says: says.to_owned(), hides_waits: false })
     }
 
     pub(super) fn edge(&mut self) -> Edge {

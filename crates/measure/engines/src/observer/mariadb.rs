@@ -7,7 +7,7 @@
 
 use workahead_workloads::session::{SessionError, StatementId, first};
 
-use super::{Look, Reader, Unseen, Wait};
+use super::{Look, Reader, UnavailableSource, Wait};
 use crate::connector::Connection;
 
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
@@ -75,8 +75,8 @@ impl Reader for Statements {
         4
     }
 
-    fn unseen(&self, look: &Look, user: &str) -> Option<Unseen> {
-        (look.hidden > 0).then(|| Unseen {
+    fn unseen(&self, look: &Look, user: &str) -> Option<UnavailableSource> {
+        (look.hidden > 0).then(|| UnavailableSource {
             says: format!(
                 "which sessions of other users wait for the log or for tables (GRANT PROCESS ON \
                  *.* TO {})",

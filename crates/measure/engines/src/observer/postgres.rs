@@ -7,7 +7,7 @@
 
 use workahead_workloads::session::{Session, SessionError, StatementId, first};
 
-use super::{Look, Reader, Unseen, Wait};
+use super::{Look, Reader, UnavailableSource, Wait};
 use crate::connector::Connection;
 
 /// Names of waits for the log begin with WAL, as files and as latches, in every version; the last
@@ -63,8 +63,8 @@ impl Reader for Statements {
         1
     }
 
-    fn unseen(&self, look: &Look, user: &str) -> Option<Unseen> {
-        (look.hidden > 0).then(|| Unseen {
+    fn unseen(&self, look: &Look, user: &str) -> Option<UnavailableSource> {
+        (look.hidden > 0).then(|| UnavailableSource {
             says: format!(
                 "what {} wait{} for (GRANT pg_read_all_stats TO {})",
                 if look.hidden == 1 {

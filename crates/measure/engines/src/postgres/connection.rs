@@ -16,7 +16,7 @@ use workahead_workloads::session::{
 };
 
 use super::login::{Key, login};
-use super::statement::{Cell, Prepared, parse, texts};
+use super::statement::{Cell, PreparedStatement, parse, texts};
 use super::wire::{Message, Wire, garbled};
 use super::{copy, encryption, refusal};
 use crate::address::Address;
@@ -29,7 +29,7 @@ pub struct Connection {
     wire: Wire,
     address: Address,
     key: Key,
-    statements: Vec<Prepared>,
+    statements: Vec<PreparedStatement>,
     cells: Vec<Cell>,
 }
 
@@ -112,7 +112,7 @@ impl Connection {
         &mut self.wire
     }
 
-    fn prepared(&self, statement: StatementId) -> Result<&Prepared, SessionError> {
+    fn prepared(&self, statement: StatementId) -> Result<&PreparedStatement, SessionError> {
         self.statements
             .get(statement.0 as usize)
             .ok_or_else(|| error_context::unprepared(statement))
@@ -162,7 +162,7 @@ impl Connection {
         Ok(answer)
     }
 
-    fn describe(&mut self, prepared: &mut Prepared) -> Result<(), SessionError> {
+    fn describe(&mut self, prepared: &mut PreparedStatement) -> Result<(), SessionError> {
         let mut answer = Answer::default();
         loop {
             let message = self.wire.receive()?;
@@ -194,7 +194,7 @@ impl Session for Connection {
 
     fn prepare(&mut self, text: &str) -> Result<StatementId, SessionError> {
         let number = self.statements.len();
-        let mut prepared = Prepared::new(statement_name(number), text.to_owned());
+        let mut prepared = PreparedStatement::new(statement_name(number), text.to_owned());
         self.wire.say(|out| {
             frontend::parse(&prepared.name, text, [], out)?;
             frontend::describe(b'S', &prepared.name, out)?;

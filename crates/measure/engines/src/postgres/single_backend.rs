@@ -14,7 +14,7 @@ use std::ffi::OsString;
 
 use workahead_counters::instrumented::{Environment, Program, User};
 use workahead_study::engine::EngineError;
-use workahead_workloads::client::Explained;
+use workahead_workloads::client::ExplainRequest;
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::{Connection, Server};
@@ -27,7 +27,7 @@ type Row = BTreeMap<usize, String>;
 /// A statement, ready to run in a single backend.
 #[derive(Debug, Clone)]
 pub(crate) struct SingleBackend {
-    statement: Explained,
+    statement: ExplainRequest,
     program: Program,
     rows: Vec<Row>,
 }
@@ -38,7 +38,7 @@ impl Server {
     pub(crate) fn single_backend(
         &mut self,
         database: &str,
-        statement: &Explained,
+        statement: &ExplainRequest,
     ) -> Result<SingleBackend, EngineError> {
         let statement = checked(statement).map_err(EngineError::failed)?;
         let failed =
@@ -56,7 +56,7 @@ impl Server {
         Ok(SingleBackend { statement, program, rows })
     }
 
-    fn rows(&self, database: &str, statement: &Explained) -> Result<Vec<Row>, SessionError> {
+    fn rows(&self, database: &str, statement: &ExplainRequest) -> Result<Vec<Row>, SessionError> {
         let mut connection = Connection::open(&self.client(database).address)?;
         statement.settings.iter().try_for_each(|text| connection.run(text))?;
         let mut rows = Vec::new();
@@ -76,7 +76,7 @@ impl Server {
 
 /// A single backend runs all as the superuser. A study's statement must be a query that an attached
 /// server would be sent.
-pub(crate) fn checked(statement: &Explained) -> Result<Explained, String> {
+pub(crate) fn checked(statement: &ExplainRequest) -> Result<ExplainRequest, String> {
     let text = attach::check_query(&statement.text, Dialect::Postgres);
     let text = text.map_err(|says| format!("a single backend runs queries only: {says}"))?;
     // It ends statements there, in quotes too.
@@ -84,7 +84,7 @@ pub(crate) fn checked(statement: &Explained) -> Result<Explained, String> {
         true => {
             Err("a single backend can't run a query with a semicolon before a line's end".into())
         }
-        false => Ok(Explained { text, ..statement.clone() }),
+        false => Ok(ExplainRequest { text, ..statement.clone() }),
     }
 }
 
@@ -131,7 +131,7 @@ impl CountedProgram for SingleBackend {
 
 /// The output of a backend.
 #[derive(Debug, Default, PartialEq)]
-struct Printed {
+struct BackendOutput {
     /// Statements that have columns.
     statements: u64,
     rows: Vec<Row>,
@@ -140,8 +140,8 @@ struct Printed {
 const PROMPT: &str = "backend> ";
 const END: &str = "\t----\n";
 
-fn printed(output: &str) -> Printed {
-    let mut printed = Printed::default();
+fn printed(output: &str) -> BackendOutput {
+    let mut printed = BackendOutput::default();
     let mut parts: Vec<&str> = output.split(END).collect();
     // The prompt that nothing follows.
     parts.pop();
@@ -181,7 +181,7 @@ mod tests {
         backend> ";
 
     fn single_backend(rows: Vec<Row>) -> SingleBackend {
-        let statement = Explained {
+        let statement = ExplainRequest {
             name: "one".to_owned(),
             settings: vec!["set a = 1".to_owned()],
             text: "select 1 as a;\n".to_owned(),
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn rows_are_read_with_nulls_and_lines_in_their_values() {
-        assert_eq!(printed(OUTPUT), Printed { statements: 1, rows: vec![expected()] });
+        assert_eq!(printed(OUTPUT), BackendOutput { statements: 1, rows: vec![expected()] });
         assert_eq!(
             printed("\nPostgreSQL stand-alone backend 15.18\nbackend> "),
-            Printed::default()
+            BackendOutput::default()
         );
     }
 
@@ -224,7 +224,7 @@ mod tests {
     fn only_queries_run_as_the_superuser() {
         let of = |text: &str| {
             let text = text.to_owned();
-            checked(&Explained { name: "one".to_owned(), settings: Vec::new(), text })
+            checked(&ExplainRequest { name: "one".to_owned(), settings: Vec::new(), text })
         };
         assert_eq!(
             of("select sum(a) from t -- all").unwrap().text,

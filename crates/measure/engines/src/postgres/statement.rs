@@ -62,7 +62,7 @@ impl Form {
 
 /// A statement the server has prepared.
 #[derive(Debug, Default)]
-pub(super) struct Prepared {
+pub(super) struct PreparedStatement {
     /// Its name on the server.
     pub(super) name: String,
     /// Its text.
@@ -71,9 +71,9 @@ pub(super) struct Prepared {
     columns: Vec<Form>,
 }
 
-impl Prepared {
-    pub(super) fn new(name: String, text: String) -> Prepared {
-        Prepared { name, text, ..Prepared::default() }
+impl PreparedStatement {
+    pub(super) fn new(name: String, text: String) -> PreparedStatement {
+        PreparedStatement { name, text, ..PreparedStatement::default() }
     }
 
     pub(super) fn take_values(&mut self, body: &ParameterDescriptionBody) -> std::io::Result<()> {
@@ -151,9 +151,9 @@ fn sent_as(form: Form, value: &Value<'_>) -> i16 {
     i16::from(alike)
 }
 
-type Written = Result<IsNull, Box<dyn Error + Sync + Send>>;
+type WriteResult = Result<IsNull, Box<dyn Error + Sync + Send>>;
 
-fn write(form: Form, value: &Value<'_>, out: &mut BytesMut) -> Written {
+fn write(form: Form, value: &Value<'_>, out: &mut BytesMut) -> WriteResult {
     match (form, *value) {
         (_, Value::Null) => return Ok(IsNull::Yes),
         (Form::Bool, Value::Int(int)) => types::bool_to_sql(int != 0, out),

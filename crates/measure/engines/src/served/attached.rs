@@ -24,7 +24,7 @@ use crate::{mariadb, postgres};
 const MARK: &str = "workahead_data";
 
 /// A database of a server that already runs.
-pub(super) struct Attached {
+pub(super) struct AttachedDatabase {
     target: Target,
     version: String,
     scope: ProcessScope,
@@ -32,7 +32,7 @@ pub(super) struct Attached {
     unanswered: OnceCell<Reason>,
 }
 
-impl Attached {
+impl AttachedDatabase {
     /// Connects once, for the version and the user's rights.
     pub(super) fn new(target: Target) -> Result<Self, EngineError> {
         let failed = EngineError::failed;
@@ -183,7 +183,7 @@ fn mariadb_value(value: &str) -> String {
     if plain && !value.is_empty() { value.to_owned() } else { mariadb::literal(value) }
 }
 
-impl Database for Attached {
+impl Database for AttachedDatabase {
     fn is_ours(&self) -> bool {
         false
     }

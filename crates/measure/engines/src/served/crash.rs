@@ -16,7 +16,7 @@ use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use workahead_machine::process::Used;
+use workahead_machine::process::ResourceUse;
 use workahead_machine::process::machine_wide::Whole;
 use workahead_study::engine::{EngineError, Sample, Stop};
 use workahead_workloads::client::{Client, Condition, Moment, RowSink, Table, Workload};
@@ -106,7 +106,7 @@ impl Crash {
 }
 
 /// CPU time of the server's processes, and the machine's.
-type Usage = (Option<Used>, Whole);
+type Usage = (Option<ResourceUse>, Whole);
 
 /// Runs clients and kills the server after a time. Returns the result until then.
 fn killed(
@@ -153,8 +153,8 @@ fn killed(
 }
 
 /// The sum of both.
-fn plus(one: &Used, other: Used) -> Used {
-    Used {
+fn plus(one: &ResourceUse, other: ResourceUse) -> ResourceUse {
+    ResourceUse {
         cpu_s: one.cpu_s + other.cpu_s,
         user_s: one.user_s + other.user_s,
         system_s: one.system_s + other.system_s,

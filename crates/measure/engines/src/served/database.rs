@@ -9,7 +9,7 @@ use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, pin};
 use workahead_study::engine::{EngineError, Reason, Stop};
 use workahead_study::protocol::Protocol;
-use workahead_workloads::client::{Explained, Moment, Outcome, Workload};
+use workahead_workloads::client::{ExplainRequest, Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
 use crate::connector::{Connection, Connector};
@@ -29,7 +29,7 @@ pub(super) struct ServerConfiguration {
 
 impl ServerConfiguration {
     /// Pins threads started by this thread, until the guard is dropped.
-    pub(super) fn pin(&self) -> Result<Option<pin::Pinned>, workahead_machine::Error> {
+    pub(super) fn pin(&self) -> Result<Option<pin::PinGuard>, workahead_machine::Error> {
         let pin = |cpus| pin::among(cpus, Machine::here().allowed_cpus());
         self.cpus.as_ref().map(pin).transpose()
     }
@@ -146,7 +146,7 @@ pub(super) trait Database {
 
     /// A statement in a single backend, if it [has one](Self::has_single_backend); the server is
     /// stopped.
-    fn single_backend(&mut self, _: &Explained) -> Result<SingleBackend, EngineError> {
+    fn single_backend(&mut self, _: &ExplainRequest) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", self.name())))
     }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use workahead_duckdb::{Database as Opened, Library};
+use workahead_duckdb::{Database as OpenDatabase, Library};
 use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::Workload;
 use workahead_workloads::session::Dialect;
@@ -26,7 +26,7 @@ const CURRENT: &str = "current.duckdb";
 #[derive(Default)]
 pub(super) struct DuckDb {
     place: Option<(PathBuf, ServerConfiguration)>,
-    open: Option<Opened>,
+    open: Option<OpenDatabase>,
 }
 
 fn failed(doing: &str, error: &dyn std::fmt::Display) -> EngineError {
@@ -67,11 +67,11 @@ impl DuckDb {
 }
 
 /// Opens a file; its threads inherit the CPUs of this thread.
-fn open(file: &Path, running: &ServerConfiguration) -> Result<Opened, EngineError> {
+fn open(file: &Path, running: &ServerConfiguration) -> Result<OpenDatabase, EngineError> {
     let pinned = running.pin();
     let _pinned = pinned.map_err(|error| failed("keep the database on its CPUs", &error))?;
     let library = DuckDb::library()?;
-    let opened = Opened::open(library, file, &[]);
+    let opened = OpenDatabase::open(library, file, &[]);
     let opened = opened.map_err(|error| failed(&format!("open {}", file.display()), &error))?;
     shut_in(&opened)?;
     set(&opened, &BTreeMap::new(), &running.settings)?;
@@ -81,7 +81,7 @@ fn open(file: &Path, running: &ServerConfiguration) -> Result<Opened, EngineErro
 /// Keeps statements, and settings after this one, from files other than the database's own: a study
 /// may come from somebody else, and this process has all rights of its user. Nothing switches it on
 /// again while the database is open.
-fn shut_in(database: &Opened) -> Result<(), EngineError> {
+fn shut_in(database: &OpenDatabase) -> Result<(), EngineError> {
     let mut connection = Connection::open(database).map_err(|error| failed("connect", &error))?;
     let shut = connection.command("set global enable_external_access = false");
     shut.map_err(|error| failed("keep DuckDB from other files", &error))
@@ -89,7 +89,7 @@ fn shut_in(database: &Opened) -> Result<(), EngineError> {
 
 /// Changes the settings from `now` to `wanted`.
 fn set(
-    database: &Opened,
+    database: &OpenDatabase,
     now: &BTreeMap<String, String>,
     wanted: &BTreeMap<String, String>,
 ) -> Result<(), EngineError> {

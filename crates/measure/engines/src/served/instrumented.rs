@@ -7,7 +7,7 @@ use workahead_study::cell::Cell;
 use workahead_study::engine::{Answer, EngineContext, EngineError, Sample, Stop};
 use workahead_study::worker_process::{Request, Worker};
 use workahead_workloads::checksum;
-use workahead_workloads::client::{Explained, Workload};
+use workahead_workloads::client::{ExplainRequest, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::background::LoopCount;
@@ -84,7 +84,7 @@ impl DatabaseEngine {
     fn worker_program(
         &mut self,
         cell: &Cell,
-        statement: &Explained,
+        statement: &ExplainRequest,
     ) -> Result<WorkerProgram, EngineError> {
         let expected = query(self.database.as_ref(), statement)?;
         self.database.stop();
@@ -113,7 +113,7 @@ impl Worker for DatabaseEngine {
 }
 
 /// The answer of a statement on a connection of its own.
-fn query(database: &dyn Database, statement: &Explained) -> Result<Answer, EngineError> {
+fn query(database: &dyn Database, statement: &ExplainRequest) -> Result<Answer, EngineError> {
     let failed = |error| EngineError::failed(format!("query the database: {error}"));
     let mut connection = database.connector()?.open().map_err(failed)?;
     let session = connection.session();
@@ -155,11 +155,11 @@ fn refused(config: &Configuration) -> Option<&'static str> {
 }
 
 /// The one statement, whose answer comes back: only a returned answer can be checked.
-fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<Explained, String> {
+fn statement(workload: &dyn Workload, dialect: Dialect) -> Result<ExplainRequest, String> {
     let name = workload.name();
     let explained = workload.explained(dialect).map_err(|error| error.to_string())?;
     let count = explained.len();
-    let Ok([statement]) = <[Explained; 1]>::try_from(explained) else {
+    let Ok([statement]) = <[ExplainRequest; 1]>::try_from(explained) else {
         return Err(format!(
             "one statement is run under valgrind, and this `{name}` has {count} to explain: choose \
              one query of `dbmbench`, `tpch` or `sql`"

@@ -1,7 +1,7 @@
 //! PostgreSQL as the engine needs it: data is kept as template databases.
 
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::client::{Explained, Workload};
+use workahead_workloads::client::{ExplainRequest, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
 use super::database::{Pages, load, until_stopped};
@@ -84,7 +84,7 @@ impl private::Server for Server {
         Server::pids(self)
     }
 
-    fn single_backend(&mut self, statement: &Explained) -> Result<SingleBackend, EngineError> {
+    fn single_backend(&mut self, statement: &ExplainRequest) -> Result<SingleBackend, EngineError> {
         Server::single_backend(self, CURRENT, statement)
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use workahead_machine::Machine;
 use workahead_study::engine::{EngineError, Stop};
-use workahead_workloads::client::{Explained, Workload};
+use workahead_workloads::client::{ExplainRequest, Workload};
 use workahead_workloads::session::{Dialect, SessionError};
 
 use super::database::{Database, Pages, ProcessScope, ServerConfiguration};
@@ -55,7 +55,7 @@ pub(super) trait Server: Sized {
     const HAS_SINGLE_BACKEND: bool = false;
 
     /// See [`Database::single_backend`].
-    fn single_backend(&mut self, _: &Explained) -> Result<SingleBackend, EngineError> {
+    fn single_backend(&mut self, _: &ExplainRequest) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", Self::NAME)))
     }
 }
@@ -162,7 +162,7 @@ impl<S: Server> Database for Private<S> {
         S::HAS_SINGLE_BACKEND
     }
 
-    fn single_backend(&mut self, statement: &Explained) -> Result<SingleBackend, EngineError> {
+    fn single_backend(&mut self, statement: &ExplainRequest) -> Result<SingleBackend, EngineError> {
         let (server, _) = self.serving.as_mut().ok_or_else(stopped)?;
         server.single_backend(statement)
     }

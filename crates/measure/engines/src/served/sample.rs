@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use workahead_machine::process::machine_wide::Whole;
-use workahead_machine::process::{Snapshot, Tree, Used};
+use workahead_machine::process::{ResourceUse, Snapshot, Tree};
 use workahead_machine::{CpuSet, Sysroot};
 use workahead_study::engine::{Answer, EngineError, Sample, Stop};
 use workahead_study::plans::PlanText;
@@ -189,7 +189,7 @@ pub(super) struct Meter {
     scope: ProcessScope,
     tree: Option<Tree>,
     begin: Option<(Option<Snapshot>, Whole)>,
-    used: Option<(Option<Used>, Whole)>,
+    used: Option<(Option<ResourceUse>, Whole)>,
 }
 
 impl Meter {
@@ -217,7 +217,7 @@ impl Meter {
     }
 
     /// The usage between the edges; `None` when nothing was measured.
-    pub(super) fn used(&self) -> Option<(Option<Used>, Whole)> {
+    pub(super) fn used(&self) -> Option<(Option<ResourceUse>, Whole)> {
         self.used.clone()
     }
 
@@ -232,7 +232,7 @@ impl Meter {
 /// Load and usage as a sample.
 pub(super) fn sample(
     driven: &LoadResult,
-    used: Option<Used>,
+    used: Option<ResourceUse>,
     whole: Whole,
     scope: ProcessScope,
 ) -> Sample {

@@ -22,7 +22,7 @@ pub(crate) struct Authority {
 }
 
 /// A server's certificate and key.
-pub(crate) struct Certified {
+pub(crate) struct ServerIdentity {
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) key_info: Vec<u8>,
     pem: String,
@@ -41,10 +41,10 @@ impl Authority {
     }
 
     /// Its own certificate, used as a server's.
-    fn own(&self) -> Certified {
+    fn own(&self) -> ServerIdentity {
         let key = self.issuer.key();
         let pem = std::fs::read_to_string(self.file()).unwrap();
-        Certified {
+        ServerIdentity {
             certificate: CertificateDer::from_pem_slice(pem.as_bytes()).unwrap(),
             key_info: key.subject_public_key_info(),
             pem,
@@ -56,14 +56,14 @@ impl Authority {
         self.directory.path().join("ca.pem")
     }
 
-    pub(crate) fn server(&self, name: &str) -> Certified {
+    pub(crate) fn server(&self, name: &str) -> ServerIdentity {
         self.certify(CertificateParams::new(vec![name.to_owned()]).unwrap())
     }
 
-    fn certify(&self, params: CertificateParams) -> Certified {
+    fn certify(&self, params: CertificateParams) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
         let signed = params.signed_by(&key, &self.issuer).unwrap();
-        Certified {
+        ServerIdentity {
             certificate: signed.der().clone(),
             key_info: key.subject_public_key_info(),
             pem: signed.pem(),
@@ -72,7 +72,7 @@ impl Authority {
     }
 }
 
-impl Certified {
+impl ServerIdentity {
     /// The server's side of a connection.
     pub(crate) fn accept(&self) -> ServerConnection {
         let key = PrivateKeyDer::try_from(self.key.clone()).unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn address(host: &str, port: u16, tls: Tls) -> Address {
 }
 
 /// Sends and receives 1 MB over an encrypted connection to a server with this certificate.
-fn exchange(server: Certified, host: &str, tls: Tls) -> Result<(), SessionError> {
+fn exchange(server: ServerIdentity, host: &str, tls: Tls) -> Result<(), SessionError> {
     let (port, served) = serve(move |mut socket| {
         let mut tls = server.accept();
         let mut stream = rustls::Stream::new(&mut tls, &mut socket);
@@ -145,7 +145,7 @@ fn exchange(server: Certified, host: &str, tls: Tls) -> Result<(), SessionError>
     encrypted
 }
 
-fn refused(server: Certified, host: &str, tls: Tls) -> String {
+fn refused(server: ServerIdentity, host: &str, tls: Tls) -> String {
     let says = exchange(server, host, tls).unwrap_err().to_string();
     assert!(says.starts_with("the server at ") && !says.contains('\n'), "{says}");
     says

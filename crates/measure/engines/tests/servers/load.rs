@@ -9,7 +9,7 @@ use workahead_engines::postgres;
 use workahead_engines::server::Error;
 use workahead_study::engine::Stop;
 use workahead_workloads::client::{
-    Client, Condition, Done, Moment, Next, Outcome, RowSink, Table, Workload,
+    AttemptResult, Client, Condition, Moment, Next, Outcome, RowSink, Table, Workload,
 };
 use workahead_workloads::session::{
     Dialect, Session, SessionError, StatementId, Value, transaction,
@@ -39,7 +39,7 @@ impl Client for Adder {
         self.drawn += 1 + i64::from(self.number);
         Next::at_once(0)
     }
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let Some(update) = self.update else { panic!("not connected") };
         let (drawn, wrong) = (self.drawn, self.wrong);
         let rows = transaction(session, |session| {
@@ -49,7 +49,7 @@ impl Client for Adder {
             Ok(session.execute(update, &[Value::Int(drawn % 10)])?
                 + session.execute(update, &[Value::Int(drawn * 7 % 10)])?)
         })?;
-        Ok(Done { rows, statements: 4, ..Done::default() })
+        Ok(AttemptResult { rows, statements: 4, ..AttemptResult::default() })
     }
 }
 

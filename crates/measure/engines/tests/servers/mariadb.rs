@@ -11,10 +11,10 @@ use workahead_workloads::session::{
     Date, Decimal, Session, SessionError, Timestamp, Value, first, transaction,
 };
 
-use crate::shared::{self, Shared};
+use crate::shared::{self, SharedServer};
 
 /// A connection to a database of the test's own.
-fn database(name: &str) -> (Arc<Shared<Server>>, Connection) {
+fn database(name: &str) -> (Arc<SharedServer<Server>>, Connection) {
     let server = shared::mariadb();
     server.create_database(name).unwrap();
     let connection = server.connect(name).unwrap();

@@ -11,7 +11,7 @@ use crate::shared;
 /// A connection to a database of the test's own.
 fn database(
     name: &str,
-) -> (std::sync::Arc<shared::Shared<workahead_engines::postgres::Server>>, Connection) {
+) -> (std::sync::Arc<shared::SharedServer<workahead_engines::postgres::Server>>, Connection) {
     let server = shared::postgres();
     server.create_database(name).unwrap();
     let connection = server.connect(name).unwrap();

@@ -66,40 +66,40 @@ pub(crate) fn with_settings(directory: &Path, settings: &[(&str, &str)]) -> Opti
 }
 
 /// A server that lives as long as any test uses it; a static one would outlive them all.
-pub(crate) struct Shared<S> {
+pub(crate) struct SharedServer<S> {
     // Stops before its directory goes.
     pub(crate) server: S,
     _directory: TempDir,
 }
 
-impl<S> std::ops::Deref for Shared<S> {
+impl<S> std::ops::Deref for SharedServer<S> {
     type Target = S;
     fn deref(&self) -> &S {
         &self.server
     }
 }
 
-type Slot<S> = Mutex<Weak<Shared<S>>>;
+type Slot<S> = Mutex<Weak<SharedServer<S>>>;
 
-fn of<S>(slot: &Slot<S>, start: impl FnOnce(&Options) -> S) -> Arc<Shared<S>> {
+fn of<S>(slot: &Slot<S>, start: impl FnOnce(&Options) -> S) -> Arc<SharedServer<S>> {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     slot.upgrade().unwrap_or_else(|| {
         let directory = directory();
         let server = start(&options(directory.path()));
-        let shared = Arc::new(Shared { server, _directory: directory });
+        let shared = Arc::new(SharedServer { server, _directory: directory });
         *slot = Arc::downgrade(&shared);
         shared
     })
 }
 
-pub(crate) fn postgres() -> Arc<Shared<postgres::Server>> {
+pub(crate) fn postgres() -> Arc<SharedServer<postgres::Server>> {
     static SLOT: Slot<postgres::Server> = Mutex::new(Weak::new());
     of(&SLOT, |options| {
         postgres::Server::start(options, &Stop::new()).unwrap_or_else(|error| panic!("{error}"))
     })
 }
 
-pub(crate) fn mariadb() -> Arc<Shared<mariadb::Server>> {
+pub(crate) fn mariadb() -> Arc<SharedServer<mariadb::Server>> {
     static SLOT: Slot<mariadb::Server> = Mutex::new(Weak::new());
     of(&SLOT, |options| {
         mariadb::Server::start(options, &Stop::new()).unwrap_or_else(|error| panic!("{error}"))

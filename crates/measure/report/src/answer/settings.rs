@@ -8,18 +8,19 @@
 //! lie apart by their intervals.
 
 use workahead_study::cell::Cell;
-use workahead_study::statistics::{Ratio, Shown};
+use workahead_study::statistics::{Ratio, Significance};
 
-use super::Compared;
+use super::ComparedCell;
 use crate::facts::machine_of;
 use crate::number;
 use crate::view::View;
 use crate::words;
 
-pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> String {
-    let shown =
-        |one: &&Compared<'_>| one.1.ratio.is_some_and(|ratio| ratio.shown() != Shown::NoDifference);
-    let distance = |one: &&Compared<'_>| one.2.ln().abs();
+pub(super) fn sentence(view: &View<'_>, baseline: &str, compared: &[ComparedCell<'_>]) -> String {
+    let shown = |one: &&ComparedCell<'_>| {
+        one.1.ratio.is_some_and(|ratio| ratio.shown() != Significance::NoDifference)
+    };
+    let distance = |one: &&ComparedCell<'_>| one.2.ln().abs();
     let farthest = compared
         .iter()
         .filter(shown)
@@ -84,7 +85,7 @@ fn interval(ratio: Ratio) -> String {
     }
 }
 
-fn no_difference(view: &View<'_>, baseline: &str, compared: &[Compared<'_>]) -> String {
+fn no_difference(view: &View<'_>, baseline: &str, compared: &[ComparedCell<'_>]) -> String {
     let ends = compared.first().zip(compared.last());
     let range = ends.map(|(least, most)| {
         format!(": the ratios lie between {} and {}", number::ratio(least.2), number::ratio(most.2))

@@ -112,7 +112,7 @@ impl Painter {
         if root.events == 0 {
             return;
         }
-        let frame = Painted { class: "flame all", name: "all samples", of: "" };
+        let frame = PaintedFrame { class: "flame all", name: "all samples", of: "" };
         self.paint(&frame, root, 0.0, 0);
         self.paint_called(root, 0.0, 1);
     }
@@ -123,14 +123,14 @@ impl Painter {
             if width < self.thinnest {
                 self.left_out += called.frames();
             } else {
-                self.paint(&Painted::of(frame), called, x, row);
+                self.paint(&PaintedFrame::of(frame), called, x, row);
                 self.paint_called(called, x, row + 1);
             }
             x += width;
         }
     }
 
-    fn paint(&mut self, frame: &Painted<'_>, node: &Node<'_>, x: f64, row: usize) {
+    fn paint(&mut self, frame: &PaintedFrame<'_>, node: &Node<'_>, x: f64, row: usize) {
         let width = node.events as f64 * self.scale;
         let y = self.bottom - ROW * (row + 1) as f64;
         let share = 100.0 * node.events as f64 / self.whole as f64;
@@ -168,13 +168,13 @@ impl Painter {
 }
 
 /// A frame with its words and its class.
-struct Painted<'a> {
+struct PaintedFrame<'a> {
     class: &'static str,
     name: &'a str,
     of: &'a str,
 }
 
-impl<'a> Painted<'a> {
+impl<'a> PaintedFrame<'a> {
     fn of(frame: &'a Frame) -> Self {
         let (class, of) = match frame.kind {
             Kind::User => ("flame user", ""),

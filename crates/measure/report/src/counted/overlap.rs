@@ -5,7 +5,7 @@
 //! counts every slot once, stands in the same row, or the reason why it does not.
 
 use serde::Serialize;
-use workahead_counters::cycles::{Component, NonOverlapped};
+use workahead_counters::cycles::{Component, NonOverlappedSum};
 use workahead_counters::event::Privilege;
 
 use super::costs::{Costs, ghz};
@@ -47,7 +47,7 @@ const CPI: &str = "cpi";
 struct Sum<'a, 'b> {
     of: &'b CellCounts<'a>,
     side: Privilege,
-    parts: NonOverlapped,
+    parts: NonOverlappedSum,
 }
 
 /// The figures of every place, with notes.

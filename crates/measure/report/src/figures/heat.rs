@@ -2,7 +2,7 @@
 
 use workahead_study::cell::Cell;
 use workahead_study::setting::Setting;
-use workahead_study::statistics::Shown;
+use workahead_study::statistics::Significance;
 
 use super::{Part, RATIO};
 use crate::chart::heat::{Heat, Hues, Row, Square};
@@ -68,7 +68,8 @@ fn square(part: &Part<'_>, cell: &Cell) -> Square {
     let place = part.view.place(cell, &[]);
     if part.chart.measure == RATIO {
         let (words, of_interval) = ratio_words(finding);
-        let is_sure = finding.ratio.is_some_and(|ratio| ratio.shown() != Shown::NoDifference);
+        let is_sure =
+            finding.ratio.is_some_and(|ratio| ratio.shown() != Significance::NoDifference);
         let title = format!("{place}: {words} ({of_interval})");
         return Square::Value { value, words, is_sure, title };
     }

@@ -6,7 +6,7 @@
 use workahead_counters::event::{Event, Privilege};
 use workahead_counters::profile::{Clock, Frame, Function, Kind, Profile, Stack};
 use workahead_counters::source::Reading;
-use workahead_counters::stream::{Group, Header, LeftOut, OnCpu, Slot, Spoilt, Stream};
+use workahead_counters::stream::{Group, Header, OnCpu, Slot, Spoilt, Stream, UncountedEvent};
 use workahead_counters::table::Table;
 use workahead_study::cell::Cell;
 use workahead_study::collection::Collection;
@@ -210,7 +210,7 @@ fn counts(cell: &Cell, seen: &Observation, sides: &[Privilege]) -> Stream {
         constructed: Some("rates chosen for a test of this page".to_owned()),
         groups: chunks.collect(),
         slot_s: 0.25,
-        left_out: vec![LeftOut {
+        left_out: vec![UncountedEvent {
             event: "BACLEARS.ANY".to_owned(),
             why: "this machine does not count it".to_owned(),
         }],

@@ -1,7 +1,7 @@
 //! Before and after, on an engine whose times are known.
 
 use super::*;
-use crate::statistics::Shown;
+use crate::statistics::Significance;
 use crate::testing::{self, Mock, Trouble};
 
 const STUDY: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\n\
@@ -22,7 +22,7 @@ fn the_same_twice_differs_in_nothing() {
     assert!(compared.differences.is_empty(), "{:?}", compared.differences);
     assert!(compared.only_before.is_empty() && compared.only_after.is_empty());
     for line in &compared.lines {
-        assert_eq!(line.speedup.unwrap().shown(), Shown::NoDifference, "{line:?}");
+        assert_eq!(line.speedup.unwrap().shown(), Significance::NoDifference, "{line:?}");
         assert!(line.p_adjusted >= line.speedup.unwrap().p);
     }
 }

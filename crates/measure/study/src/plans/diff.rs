@@ -48,7 +48,7 @@ pub fn diff(left: &Node, right: &Node) -> Vec<Row> {
     }
 }
 
-fn aligned(left: &[Placed<'_>], right: &[Placed<'_>]) -> Vec<Row> {
+fn aligned(left: &[PlacedNode<'_>], right: &[PlacedNode<'_>]) -> Vec<Row> {
     let likeness = |at: usize, to: usize| likeness(&left[at], &right[to]);
     // best[at][to]: the most that the rests from `at` and `to` on can match.
     let mut best = vec![vec![0u32; right.len() + 1]; left.len() + 1];
@@ -79,29 +79,29 @@ fn aligned(left: &[Placed<'_>], right: &[Placed<'_>]) -> Vec<Row> {
 }
 
 /// An operator with its depth and its line.
-struct Placed<'a> {
+struct PlacedNode<'a> {
     depth: usize,
     node: &'a Node,
     line: String,
 }
 
-fn flat(tree: &Node) -> Vec<Placed<'_>> {
+fn flat(tree: &Node) -> Vec<PlacedNode<'_>> {
     let mut flat = Vec::new();
-    tree.visit(0, &mut |depth, node| flat.push(Placed { depth, node, line: node.line() }));
+    tree.visit(0, &mut |depth, node| flat.push(PlacedNode { depth, node, line: node.line() }));
     flat
 }
 
 /// An operator that only the first plan has.
-fn gone(placed: &Placed<'_>) -> Row {
+fn gone(placed: &PlacedNode<'_>) -> Row {
     Row { left: Some(side(placed)), right: None, same: false }
 }
 
 /// An operator that only the second one has.
-fn new(placed: &Placed<'_>) -> Row {
+fn new(placed: &PlacedNode<'_>) -> Row {
     Row { left: None, right: Some(side(placed)), same: false }
 }
 
-fn side(Placed { depth, node, line }: &Placed<'_>) -> Side {
+fn side(PlacedNode { depth, node, line }: &PlacedNode<'_>) -> Side {
     Side {
         depth: *depth,
         line: line.clone(),
@@ -114,7 +114,7 @@ fn side(Placed { depth, node, line }: &Placed<'_>) -> Side {
 const SAME: u32 = 8;
 
 /// The similarity of two operators; 0 if they do not belong on one line.
-fn likeness(left: &Placed<'_>, right: &Placed<'_>) -> u32 {
+fn likeness(left: &PlacedNode<'_>, right: &PlacedNode<'_>) -> u32 {
     let (one, other) = (left.node, right.node);
     let reads_same = one.object.is_some() && one.object == other.object;
     let is_exchange = |node: &Node| node.role == Role::Exchange;

@@ -16,13 +16,13 @@ use std::ops::Range;
 use super::tree::{Node, check_depth, check_operators};
 
 /// The text inside of one box, by line.
-struct Drawn {
+struct TextBox {
     column: usize,
     lines: Vec<String>,
 }
 
 /// Boxes beside each other, from left to right.
-type Row = Vec<Drawn>;
+type Row = Vec<TextBox>;
 
 /// Reads the boxes; `read` makes an operator of the name and the details of one.
 pub(super) fn parse(
@@ -51,7 +51,7 @@ fn node(
 }
 
 /// The boxes of a row that begin in these columns.
-fn within(row: &[Drawn], columns: Range<usize>) -> Range<usize> {
+fn within(row: &[TextBox], columns: Range<usize>) -> Range<usize> {
     let before = |column: usize| row.partition_point(|drawn| drawn.column < column);
     before(columns.start)..before(columns.end)
 }
@@ -69,7 +69,7 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
         }
         boxes += tops.len();
         check_operators(boxes)?;
-        rows.push(tops.into_iter().map(|column| Drawn { column, lines: Vec::new() }).collect());
+        rows.push(tops.into_iter().map(|column| TextBox { column, lines: Vec::new() }).collect());
     }
     match rows.is_empty() {
         true => Err("there is no box in it".to_owned()),
@@ -78,7 +78,7 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
 }
 
 /// Adds what a line has inside of the boxes of a row; a short one ends before some of them.
-fn add_inside(row: &mut [Drawn], line: &[char]) {
+fn add_inside(row: &mut [TextBox], line: &[char]) {
     for drawn in row.iter_mut().take_while(|drawn| drawn.column < line.len()) {
         if line[drawn.column] == '│' {
             let inside = line[drawn.column + 1..].iter();

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 use crate::results::Results;
 use crate::spec::Spec;
-use crate::statistics::Shown;
+use crate::statistics::Significance;
 use crate::testing::{self, Mock, Trouble};
 use crate::verdict::Word;
 use crate::{directory, needs};
@@ -222,8 +222,8 @@ fn findings_and_verdicts_follow_from_the_mock() {
     assert!(findings[0].is_baseline && findings[0].ratio.is_none());
     let amac = findings[1].ratio.unwrap();
     assert!((amac.ratio / 2.0 - 1.0).abs() < 0.03, "{amac:?}");
-    assert_eq!((amac.shown(), amac.pairs), (Shown::Faster, 3));
-    assert_eq!(findings[2].ratio.unwrap().shown(), Shown::NoDifference);
+    assert_eq!((amac.shown(), amac.pairs), (Significance::Faster, 3));
+    assert_eq!(findings[2].ratio.unwrap().shown(), Significance::NoDifference);
     let words: Vec<Word> =
         results.verdicts().iter().map(|verdict| verdict.judgement.direction).collect();
     assert_eq!(words, [Word::Agrees, Word::Disagrees, Word::CannotBeSaidHere]);

@@ -11,7 +11,7 @@ pub const RULE: &str = "more than 1.5 interquartile ranges outside the quartiles
 
 /// A mean without outliers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cleaned {
+pub struct CleanedMean {
     /// The mean of the rest.
     pub mean: f64,
     /// The outliers, smallest first.
@@ -21,7 +21,7 @@ pub struct Cleaned {
 }
 
 /// None out of no samples, or out of one that is not a number.
-pub(super) fn cleaned(values: &[f64]) -> Option<Cleaned> {
+pub(super) fn cleaned(values: &[f64]) -> Option<CleanedMean> {
     let reduced = reduce(values, Rule::Tukey).ok()?;
-    Some(Cleaned { mean: reduced.mean, dropped: reduced.dropped, rule: RULE })
+    Some(CleanedMean { mean: reduced.mean, dropped: reduced.dropped, rule: RULE })
 }

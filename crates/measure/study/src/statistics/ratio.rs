@@ -27,7 +27,7 @@ pub struct Ratio {
 /// The position of an interval relative to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum Significance {
     /// Wholly above 1.
     Faster,
     /// Wholly below 1.
@@ -66,11 +66,11 @@ impl Ratio {
     }
 
     /// The position of its interval.
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> Significance {
         match self.interval {
-            Some(interval) if interval.low > 1.0 => Shown::Faster,
-            Some(interval) if interval.high < 1.0 => Shown::Slower,
-            _ => Shown::NoDifference,
+            Some(interval) if interval.low > 1.0 => Significance::Faster,
+            Some(interval) if interval.high < 1.0 => Significance::Slower,
+            _ => Significance::NoDifference,
         }
     }
 

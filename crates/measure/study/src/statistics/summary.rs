@@ -8,7 +8,9 @@ use serde::Serialize;
 use workahead_counters::cycles::NOISY_SHARE;
 
 use super::trimmed;
-use super::{CONFIDENCE, Cleaned, Interval, bootstrap, median, outliers, plain, sd, t_interval};
+use super::{
+    CONFIDENCE, CleanedMean, Interval, bootstrap, median, outliers, plain, sd, t_interval,
+};
 
 /// The samples of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,7 +26,7 @@ pub struct Summary {
     /// The mean without the smallest and the largest.
     pub trimmed: f64,
     /// The mean without outliers, and which those were.
-    pub cleaned: Cleaned,
+    pub cleaned: CleanedMean,
     /// The interval of the plain mean by Student's t; none from one sample.
     pub t_interval: Option<Interval>,
     /// The interval of the plain mean by bootstrap; none from fewer than three samples.

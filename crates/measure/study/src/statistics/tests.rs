@@ -50,19 +50,19 @@ fn paired_interval_by_hand() {
     assert!(close(ratio.ratio, 4.0));
     assert!((interval.low / 2f64.powf(2.0 - half) - 1.0).abs() < 1e-6);
     assert!((interval.high / 2f64.powf(2.0 + half) - 1.0).abs() < 1e-6);
-    assert_eq!(ratio.shown(), Shown::NoDifference, "2 ± 2.48 includes 0");
+    assert_eq!(ratio.shown(), Significance::NoDifference, "2 ± 2.48 includes 0");
 }
 
 #[test]
 fn what_is_shown() {
     let faster = Ratio::paired(&[(2.0, 1.0), (2.1, 1.0), (1.9, 1.0)]).unwrap();
-    assert_eq!(faster.shown(), Shown::Faster);
+    assert_eq!(faster.shown(), Significance::Faster);
     let slower = Ratio::paired(&[(1.0, 2.0), (1.0, 2.1), (1.0, 1.9)]).unwrap();
-    assert_eq!(slower.shown(), Shown::Slower);
+    assert_eq!(slower.shown(), Significance::Slower);
     let once = Ratio::paired(&[(2.0, 1.0)]).unwrap();
     assert_eq!(
         (once.shown(), once.interval),
-        (Shown::NoDifference, None),
+        (Significance::NoDifference, None),
         "one pair shows nothing"
     );
     assert_eq!(Ratio::paired(&[]), None);

@@ -7,11 +7,11 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::{CONFIDENCE, Interval, Shown, plain, sd};
+use super::{CONFIDENCE, Interval, Significance, plain, sd};
 
 /// A ratio of means of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Unpaired {
+pub struct UnpairedComparison {
     /// After over before: geometric means.
     pub ratio: f64,
     /// Its interval; none from a single sample of either.
@@ -22,9 +22,9 @@ pub struct Unpaired {
     pub p: Option<f64>,
 }
 
-impl Unpaired {
+impl UnpairedComparison {
     /// From the samples of both runs, all above 0.
-    pub fn of(before: &[f64], after: &[f64]) -> Option<Unpaired> {
+    pub fn of(before: &[f64], after: &[f64]) -> Option<UnpairedComparison> {
         let logs = |values: &[f64]| -> Option<Vec<f64>> {
             let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
             logs.iter().all(|log| log.is_finite()).then_some(logs)
@@ -36,15 +36,15 @@ impl Unpaired {
             None => (None, None),
         };
         let samples = (before.len(), after.len());
-        Some(Unpaired { ratio: difference.exp(), interval, samples, p })
+        Some(UnpairedComparison { ratio: difference.exp(), interval, samples, p })
     }
 
     /// The position of its interval.
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> Significance {
         match self.interval {
-            Some(interval) if interval.low > 1.0 => Shown::Faster,
-            Some(interval) if interval.high < 1.0 => Shown::Slower,
-            _ => Shown::NoDifference,
+            Some(interval) if interval.low > 1.0 => Significance::Faster,
+            Some(interval) if interval.high < 1.0 => Significance::Slower,
+            _ => Significance::NoDifference,
         }
     }
 }
@@ -78,24 +78,24 @@ mod tests {
         let spread = [0.9_f64, 1.0, 1.0 / 0.9];
         let before: Vec<f64> = spread.iter().map(|one| 2.0 * one).collect();
         let after: Vec<f64> = spread.iter().map(|one| 4.0 * one).collect();
-        let found = Unpaired::of(&before, &after).unwrap();
+        let found = UnpairedComparison::of(&before, &after).unwrap();
         assert!((found.ratio - 2.0).abs() < 1e-12);
         // sd of the logs is -ln 0.9, the error sd · √(2/3), t(0.975, 4) is 2.776.
         let half = 2.776_445 * -(0.9_f64.ln()) * (2.0_f64 / 3.0).sqrt();
         let interval = found.interval.unwrap();
         assert!((interval.high - 2.0 * half.exp()).abs() < 1e-5, "{interval:?}");
         assert!((interval.low - 2.0 / half.exp()).abs() < 1e-5, "{interval:?}");
-        assert_eq!(found.shown(), Shown::Faster);
+        assert_eq!(found.shown(), Significance::Faster);
         assert_eq!(found.samples, (3, 3));
     }
 
     #[test]
     fn too_little_gives_no_interval_and_nonsense_no_ratio() {
-        let one = Unpaired::of(&[1.0], &[2.0, 2.1]).unwrap();
-        assert_eq!((one.interval, one.p, one.shown()), (None, None, Shown::NoDifference));
-        assert_eq!(Unpaired::of(&[], &[1.0]), None);
-        assert_eq!(Unpaired::of(&[0.0], &[1.0]), None);
-        let same = Unpaired::of(&[1.0, 1.0], &[1.0, 1.0]).unwrap();
-        assert_eq!((same.p, same.shown()), (Some(1.0), Shown::NoDifference));
+        let one = UnpairedComparison::of(&[1.0], &[2.0, 2.1]).unwrap();
+        assert_eq!((one.interval, one.p, one.shown()), (None, None, Significance::NoDifference));
+        assert_eq!(UnpairedComparison::of(&[], &[1.0]), None);
+        assert_eq!(UnpairedComparison::of(&[0.0], &[1.0]), None);
+        let same = UnpairedComparison::of(&[1.0, 1.0], &[1.0, 1.0]).unwrap();
+        assert_eq!((same.p, same.shown()), (Some(1.0), Significance::NoDifference));
     }
 }

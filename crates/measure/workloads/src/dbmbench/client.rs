@@ -1,7 +1,7 @@
 //! A client that asks one query again and again.
 
 use super::{Answer, Dbmbench, Form, Query, Range, data, pinning, texts};
-use crate::client::{Client, Done, Next};
+use crate::client::{AttemptResult, Client, Next};
 use crate::random::Random;
 use crate::session::{Session, SessionError, StatementId, Value};
 
@@ -51,7 +51,7 @@ impl Client for OneQuery {
         Next::at_once(0)
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let (Some(statement), Some(Request { range, expected })) = (self.statement, self.request)
         else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
@@ -74,7 +74,7 @@ impl Client for OneQuery {
         stored.queries += 1;
         stored.selected += selected;
         let (rows, checksum) = (expected.rows, expected.checksum);
-        Ok(Done { rows, checksum, statements: 1, rolled_back: false })
+        Ok(AttemptResult { rows, checksum, statements: 1, rolled_back: false })
     }
 }
 

@@ -117,7 +117,10 @@ fn texts_pin_the_seeds_plan_where_there_is_one() {
 }
 
 /// A client on a session that answers as the rows give, but for a factor.
-fn run(options: Options, factor: f64) -> (Result<crate::client::Done, SessionError>, Vec<Request>) {
+fn run(
+    options: Options,
+    factor: f64,
+) -> (Result<crate::client::AttemptResult, SessionError>, Vec<Request>) {
     let workload = Dbmbench::new(options).unwrap();
     let all = rows(options, 0);
     let bound = |text: &str| text.trim_start_matches("Int(").trim_end_matches(')').parse().unwrap();
@@ -150,7 +153,7 @@ fn clients_tell_right_answers_from_wrong_ones() {
 #[test]
 fn stored_rows_must_equal_the_acknowledged_ones() {
     let workload = Dbmbench::new(small(Query::Utpcc)).unwrap();
-    *workload.stored() = Stored { queries: 2, rows: 2, sum: 10.0, selected: 10, unsure: 1 };
+    *workload.stored() = StoredResults { queries: 2, rows: 2, sum: 10.0, selected: 10, unsure: 1 };
     let check = |rows, sum| {
         let answer = move |request: &Request| match request {
             Request::Statement(..) => Ok(vec![vec![Value::Int(rows), Value::Real(sum)]]),

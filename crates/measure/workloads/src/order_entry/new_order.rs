@@ -10,7 +10,7 @@ use crate::session::{Decimal, SessionError, Value};
 
 /// What came of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entered {
+pub(super) enum OrderOutcome {
     /// It has this number in its district, once committed.
     Order(u32),
     /// An item does not exist: it is to be rolled back.
@@ -18,7 +18,7 @@ pub(super) enum Entered {
 }
 
 /// Enters an order, but for the commit.
-pub(super) fn run(work: &mut Work<'_>, input: &NewOrder) -> Result<Entered, SessionError> {
+pub(super) fn run(work: &mut Work<'_>, input: &NewOrder) -> Result<OrderOutcome, SessionError> {
     let NewOrder { warehouse, district, customer, ref lines, .. } = *input;
     work.one(Ask::WarehouseTax, &ints([warehouse]), |row| row.decimal(0, 4))?;
     let order = work.one(Ask::NextOrder, &ints([warehouse, district]), |row| {
@@ -35,7 +35,7 @@ pub(super) fn run(work: &mut Work<'_>, input: &NewOrder) -> Result<Entered, Sess
     work.change(Ask::EnterNewOrder, &ints([order, district, warehouse]))?;
     for (number, line) in (1..).zip(lines) {
         let Some(price_cents) = price_cents(work, line)? else {
-            return Ok(Entered::NoSuchItem);
+            return Ok(OrderOutcome::NoSuchItem);
         };
         let info = take_stock(work, line, (warehouse, district))?;
         let [order, district, warehouse, number, item, supply, quantity] = ints([
@@ -52,7 +52,7 @@ pub(super) fn run(work: &mut Work<'_>, input: &NewOrder) -> Result<Entered, Sess
         let values = [order, district, warehouse, number, item, supply, quantity, amount, info];
         work.change(Ask::EnterLine, &values)?;
     }
-    Ok(Entered::Order(order))
+    Ok(OrderOutcome::Order(order))
 }
 
 /// The item's price; none when there is no such item.

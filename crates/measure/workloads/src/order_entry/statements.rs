@@ -251,7 +251,7 @@ impl Ask {
 
 /// All statements, prepared on a session.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
+pub(super) struct PreparedStatements {
     asks: Vec<StatementId>,
     /// Stock with the text of each district.
     stock: Vec<StatementId>,
@@ -259,7 +259,7 @@ pub(super) struct Prepared {
     pub(super) rereads: bool,
 }
 
-impl Prepared {
+impl PreparedStatements {
     pub(super) fn on(
         session: &mut dyn Session,
         isolation: Isolation,
@@ -307,7 +307,7 @@ mod tests {
     fn rows_are_read_for_update_where_the_level_needs_it() {
         let locks = |dialect, isolation| {
             let mut session = Recorder::new(dialect, |_| Ok(Vec::new()));
-            Prepared::on(&mut session, isolation).unwrap();
+            PreparedStatements::on(&mut session, isolation).unwrap();
             let locking = |request: &&Request| match request {
                 Request::Prepare(text) => text.ends_with(" for update"),
                 _ => false,

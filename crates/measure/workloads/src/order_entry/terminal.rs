@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::durability_log::{Order, Unsure};
 use super::input::{Input, Typist};
 use super::mix::Chooser;
-use super::new_order::Entered;
-use super::statements::Prepared;
+use super::new_order::OrderOutcome;
+use super::statements::PreparedStatements;
 use super::work::Work;
-use super::{Isolation, Shared, delivery, enquiries, new_order, payment};
-use crate::client::{Client, Done, Next};
+use super::{Isolation, SharedState, delivery, enquiries, new_order, payment};
+use crate::client::{AttemptResult, Client, Next};
 use crate::session::{Session, SessionError, undone};
 
 pub(super) struct Terminal {
     pub(super) chooser: Chooser,
     pub(super) typist: Typist,
     pub(super) isolation: Isolation,
-    pub(super) shared: Arc<Shared>,
-    pub(super) prepared: Option<Prepared>,
+    pub(super) shared: Arc<SharedState>,
+    pub(super) prepared: Option<PreparedStatements>,
     pub(super) typed: Option<Input>,
 }
 
@@ -30,7 +30,7 @@ enum Ending {
 
 impl Client for Terminal {
     fn connected(&mut self, session: &mut dyn Session) -> Result<(), SessionError> {
-        self.prepared = Some(Prepared::on(session, self.isolation)?);
+        self.prepared = Some(PreparedStatements::on(session, self.isolation)?);
         Ok(())
     }
 
@@ -40,7 +40,7 @@ impl Client for Terminal {
         next
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let (Some(prepared), Some(input)) = (&self.prepared, &self.typed) else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
         };
@@ -60,15 +60,15 @@ impl Client for Terminal {
                 .map_err(|error| undone(session, error))?,
         }
         self.shared.completed(input, &ending);
-        Ok(Done { rows, statements, checksum: 0, rolled_back })
+        Ok(AttemptResult { rows, statements, checksum: 0, rolled_back })
     }
 }
 
 fn run(work: &mut Work<'_>, input: &Input) -> Result<Ending, SessionError> {
     match input {
         Input::NewOrder(order) => match new_order::run(work, order)? {
-            Entered::Order(number) => return Ok(Ending::Order(number)),
-            Entered::NoSuchItem => return Ok(Ending::RollBack),
+            OrderOutcome::Order(number) => return Ok(Ending::Order(number)),
+            OrderOutcome::NoSuchItem => return Ok(Ending::RollBack),
         },
         Input::Payment(taken) => payment::run(work, taken)?,
         Input::OrderStatus(question) => enquiries::order_status(work, question)?,
@@ -78,7 +78,7 @@ fn run(work: &mut Work<'_>, input: &Input) -> Result<Ending, SessionError> {
     Ok(Ending::Commit)
 }
 
-impl Shared {
+impl SharedState {
     /// Remembers a commit without an answer.
     fn committed(
         &self,

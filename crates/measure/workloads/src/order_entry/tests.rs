@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::client::{Done, Outcome};
+use crate::client::{AttemptResult, Outcome};
 use crate::session::recorder::{Recorder, Request};
 use crate::session::{Decimal, Value};
 
@@ -259,9 +259,9 @@ fn answer(request: &Request) -> crate::session::recorder::Response {
 
 /// Runs inputs until one is of a sort, and gives that one's log.
 fn run(
-    wanted: impl Fn(&[Request], &Done) -> bool,
+    wanted: impl Fn(&[Request], &AttemptResult) -> bool,
     answer: impl FnMut(&Request) -> crate::session::recorder::Response + Send + 'static,
-) -> (Vec<Request>, Done) {
+) -> (Vec<Request>, AttemptResult) {
     let workload = workload(tiny(1));
     let mut session = Recorder::new(Dialect::Postgres, answer);
     let mut client = workload.client(0);

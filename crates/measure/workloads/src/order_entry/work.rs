@@ -1,17 +1,17 @@
 //! A transaction under way: its session, its statements, and counts of what it did.
 
-use super::statements::{Ask, Prepared};
+use super::statements::{Ask, PreparedStatements};
 use crate::session::{Row, Session, SessionError, StatementId, Value, first};
 
 pub(super) struct Work<'a> {
     pub(super) session: &'a mut dyn Session,
-    pub(super) prepared: &'a Prepared,
+    pub(super) prepared: &'a PreparedStatements,
     pub(super) rows: u64,
     pub(super) statements: u32,
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(session: &'a mut dyn Session, prepared: &'a Prepared) -> Self {
+    pub(super) fn new(session: &'a mut dyn Session, prepared: &'a PreparedStatements) -> Self {
         Self { session, prepared, rows: 0, statements: 0 }
     }
 

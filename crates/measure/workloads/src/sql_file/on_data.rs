@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::SqlFile;
-use crate::client::{Client, Condition, Explained, Moment, RowSink, Table, Workload};
+use crate::client::{Client, Condition, ExplainRequest, Moment, RowSink, Table, Workload};
 use crate::session::{Dialect, Session, SessionError};
 
 /// The workload.
@@ -65,7 +65,7 @@ impl Workload for OnData {
         self.file.client(number)
     }
 
-    fn explained(&self, dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
+    fn explained(&self, dialect: Dialect) -> Result<Vec<ExplainRequest>, SessionError> {
         self.file.explained(dialect)
     }
 

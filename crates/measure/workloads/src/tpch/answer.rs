@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use crate::checksum::Checksum;
-use crate::client::Answered;
+use crate::client::AnswerSummary;
 use crate::session::{Row, SessionError, Value};
 
 /// How far numbers may lie apart: absolutely, for the digits that MariaDB keeps of a division, and
@@ -49,13 +49,16 @@ impl Answer {
 
     /// In short. Numbers count with six digits: engines differ in those behind.
     #[must_use]
-    pub fn answered(&self) -> Answered {
+    pub fn answered(&self) -> AnswerSummary {
         let checksums = self.rows.iter().map(|row| {
             let mut checksum = Checksum::new();
             row.iter().for_each(|cell| cell.add_to(&mut checksum));
             checksum.value()
         });
-        Answered { rows: self.rows.len() as u64, checksum: checksums.fold(0, u64::wrapping_add) }
+        AnswerSummary {
+            rows: self.rows.len() as u64,
+            checksum: checksums.fold(0, u64::wrapping_add),
+        }
     }
 
     /// What differs first, if anything does.

@@ -25,7 +25,7 @@ const AHEAD: u32 = 2;
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Rows of the table.
     pub rows: u64,
     /// Bytes of the file.
@@ -50,7 +50,7 @@ pub fn write_parquet(
     path: &Path,
     threads: NonZero<usize>,
     watch: &dyn Watch,
-) -> Result<Written, WorkloadError> {
+) -> Result<WrittenFile, WorkloadError> {
     let parts = tpch.rows(table).div_ceil(ROW_GROUP_ROWS).max(1) as u32;
     write_parts(Source { tpch, table, parts }, path, threads, watch)
 }
@@ -68,7 +68,7 @@ pub(super) fn write_parts(
     path: &Path,
     threads: NonZero<usize>,
     watch: &dyn Watch,
-) -> Result<Written, WorkloadError> {
+) -> Result<WrittenFile, WorkloadError> {
     let workers = threads.get().min(source.parts as usize) as u32;
     let mut file = RowGroupFile::create(path, source.tpch.schema(source.table))?;
     let encoders = file.encoders();
@@ -76,7 +76,7 @@ pub(super) fn write_parts(
         source,
         next: AtomicU32::new(0),
         over: AtomicBool::new(false),
-        appended: Appended::default(),
+        appended: AppendedParts::default(),
         ahead: workers * AHEAD,
         watch,
     };
@@ -95,16 +95,16 @@ pub(super) fn write_parts(
         return Err(WorkloadError::Stopped);
     }
     let bytes = file.publish()?;
-    Ok(Written { rows, bytes })
+    Ok(WrittenFile { rows, bytes })
 }
 
-type Made = (u32, Result<EncodedRowGroup, WorkloadError>);
+type EncodedPart = (u32, Result<EncodedRowGroup, WorkloadError>);
 
 /// Appends parts in order as they come.
 fn append_all(
     state: &WorkerState,
     file: &mut RowGroupFile,
-    made: &mpsc::Receiver<Made>,
+    made: &mpsc::Receiver<EncodedPart>,
 ) -> Result<u64, WorkloadError> {
     let mut waiting = BTreeMap::new();
     let mut rows = 0;
@@ -128,13 +128,13 @@ struct WorkerState<'a> {
     source: Source,
     next: AtomicU32,
     over: AtomicBool,
-    appended: Appended,
+    appended: AppendedParts,
     ahead: u32,
     watch: &'a dyn Watch,
 }
 
 impl WorkerState<'_> {
-    fn work(&self, encoders: &RowGroupEncoders, send: &mpsc::Sender<Made>) {
+    fn work(&self, encoders: &RowGroupEncoders, send: &mpsc::Sender<EncodedPart>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             if index >= self.source.parts || !self.may_start(index) {
@@ -183,12 +183,12 @@ impl WorkerState<'_> {
 
 /// How many parts are in the file.
 #[derive(Default)]
-struct Appended {
+struct AppendedParts {
     parts: Mutex<u32>,
     changed: Condvar,
 }
 
-impl Appended {
+impl AppendedParts {
     fn set(&self, parts: u32) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
         self.changed.notify_all();

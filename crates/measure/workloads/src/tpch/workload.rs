@@ -17,8 +17,8 @@ use arrow_schema::DataType;
 use super::{Answer, Layout, Part, QUERIES, Table, Tpch, correlated_query, query, schema};
 use crate::WorkloadError;
 use crate::client::{
-    self, Answered, Client, Condition, Done, Explained, Moment, Next, Order, Outcome, RowSink,
-    Workload,
+    self, AnswerSummary, AttemptResult, Client, Condition, ExplainRequest, Moment, Next, Order,
+    Outcome, RowSink, Workload,
 };
 use crate::cycle::Cycle;
 use crate::random::Random;
@@ -145,8 +145,8 @@ impl Workload for Queries {
         Box::new(QueryClient { queries: self.clone(), cycle, prepared: Vec::new(), current: None })
     }
 
-    fn explained(&self, _dialect: Dialect) -> Result<Vec<Explained>, SessionError> {
-        let explained = |(name, text): (String, &Cow<'static, str>)| Explained {
+    fn explained(&self, _dialect: Dialect) -> Result<Vec<ExplainRequest>, SessionError> {
+        let explained = |(name, text): (String, &Cow<'static, str>)| ExplainRequest {
             name,
             settings: Vec::new(),
             text: text.to_string(),
@@ -160,7 +160,7 @@ impl Workload for Queries {
     }
 
     /// Of one query; of several, which of them were run depends on the time.
-    fn answer(&self) -> Option<Answered> {
+    fn answer(&self) -> Option<AnswerSummary> {
         let [number] = self.options.numbers.as_slice() else { return None };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get(number).map(|answered| answered.answer.answered())
@@ -207,7 +207,7 @@ impl Client for QueryClient {
         Next::at_once(self.current.unwrap_or_default())
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         let prepared = |index: usize| Some((index, *self.prepared.get(index)?));
         let Some((index, statement)) = self.current.and_then(prepared) else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
@@ -225,7 +225,7 @@ impl Client for QueryClient {
             }
             Some(_) => {}
         }
-        Ok(Done { rows, statements: 1, ..Done::default() })
+        Ok(AttemptResult { rows, statements: 1, ..AttemptResult::default() })
     }
 }
 

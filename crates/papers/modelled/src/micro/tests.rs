@@ -5,7 +5,7 @@ use workahead_study::engine::{Engine, EngineError, Sample, Stop};
 use workahead_study::protocol::Protocol;
 use workahead_study::setting::{Setting, Settings};
 
-use crate::engine::Modelled;
+use crate::engine::ModelledEngine;
 
 fn cell(words: &str) -> Cell {
     let setting = |word: &str| {
@@ -20,7 +20,7 @@ fn cell(words: &str) -> Cell {
 }
 
 fn run(words: &str) -> Result<Sample, EngineError> {
-    let mut engine = Modelled::default();
+    let mut engine = ModelledEngine::default();
     let cell = cell(words);
     engine.check(&cell)?;
     engine.run(&cell, &Stop::new())

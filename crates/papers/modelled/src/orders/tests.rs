@@ -5,7 +5,7 @@ use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use super::*;
-use crate::engine::Modelled;
+use crate::engine::ModelledEngine;
 
 const TINY: &str = "transactions = 3, warmup = 1, items = 200, customers = 20, clients = 2";
 
@@ -17,7 +17,7 @@ fn run(settings: &str) -> Result<Sample, String> {
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
     let run_plan = RunPlan::new(&spec);
-    let (mut engine, stop) = (Modelled::default(), Stop::new());
+    let (mut engine, stop) = (ModelledEngine::default(), Stop::new());
     let cell = &run_plan.cells[0];
     engine.check(cell).map_err(|error| error.to_string())?;
     engine.prepare(cell, &stop).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
 use super::*;
-use crate::engine::Modelled;
+use crate::engine::ModelledEngine;
 
 /// Checks and runs the only cell of a study on the paper's machine.
 fn run(settings: &str) -> Result<Sample, String> {
@@ -15,7 +15,7 @@ fn run(settings: &str) -> Result<Sample, String> {
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
     let cell = &RunPlan::new(&spec).cells[0];
-    let mut engine = Modelled::default();
+    let mut engine = ModelledEngine::default();
     engine.check(cell).map_err(|error| error.to_string())?;
     engine.run(cell, &Stop::new()).map_err(|error| error.to_string())
 }

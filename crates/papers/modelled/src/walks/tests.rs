@@ -4,7 +4,7 @@ use workahead_study::engine::{Engine, EngineError, Sample, Stop};
 use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
 
-use crate::engine::Modelled;
+use crate::engine::ModelledEngine;
 
 /// Runs every cell of a study once, one after the other on one engine.
 fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
@@ -14,7 +14,7 @@ fn run(workload: &str, axes: &str) -> Result<Vec<(String, Sample)>, String> {
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
     let run_plan = RunPlan::new(&spec);
-    let (mut engine, stop) = (Modelled::default(), Stop::new());
+    let (mut engine, stop) = (ModelledEngine::default(), Stop::new());
     let mut samples = Vec::new();
     for cell in &run_plan.cells {
         let label = cell.label(&run_plan.axes);

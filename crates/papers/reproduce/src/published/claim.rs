@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configuration::Configuration;
 use super::paper::Metric;
-use super::printed::{Printed, Quantity};
+use super::printed::{PrintedFigure, Quantity};
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,13 +23,13 @@ pub struct Claim {
     pub unit: String,
     /// Exactly this.
     #[serde(default)]
-    value: Option<Printed>,
+    value: Option<PrintedFigure>,
     /// At least this.
     #[serde(default)]
-    from: Option<Printed>,
+    from: Option<PrintedFigure>,
     /// At most this.
     #[serde(default)]
-    to: Option<Printed>,
+    to: Option<PrintedFigure>,
     /// Which way something changes, where the paper draws a curve.
     #[serde(default)]
     pub direction: Option<Direction>,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::derived::{Agreement, Derived, Nature, derived};
+use super::derived::{Agreement, Nature, RecomputedFigure, derived};
 use super::paper::Paper;
 use super::{hassanein, keeton};
 
@@ -30,7 +30,7 @@ pub fn contradictions() -> Vec<Contradiction> {
     figures.map(of_figures).chain(caption_of_figure_8()).chain(levels_of_clients()).collect()
 }
 
-fn of_figures(derived: Derived) -> Contradiction {
+fn of_figures(derived: RecomputedFigure) -> Contradiction {
     debug_assert_eq!(derived.agreement, Agreement::Disagrees);
     let printed = derived.printed.map(|printed| printed.to_string());
     let (low, high) = derived.range;

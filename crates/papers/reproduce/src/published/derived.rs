@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::printed::{Printed, Quantity};
+use super::printed::{PrintedFigure, Quantity};
 use super::sums;
 use workahead_counters::cycles::Value;
 
@@ -11,7 +11,7 @@ const SLACK: f64 = 1e-9;
 
 /// One recomputed figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Derived {
+pub struct RecomputedFigure {
     /// The ledger's row.
     pub row: &'static str,
     /// The recomputed figure.
@@ -32,7 +32,7 @@ pub struct Derived {
     pub note: Option<&'static str>,
 }
 
-impl Derived {
+impl RecomputedFigure {
     /// A figure of a paper that has no file here, out of others of it: what is printed of it, and
     /// the formula.
     pub fn of(
@@ -40,7 +40,7 @@ impl Derived {
         inputs: Vec<Input>,
         printed: Option<Quantity>,
         formula: impl Fn(&[f64]) -> f64,
-    ) -> Derived {
+    ) -> RecomputedFigure {
         let check = Check { printed, ..Check::new(row, says, inputs) };
         check.by(|values| Ok(formula(values)))
     }
@@ -62,7 +62,7 @@ pub struct Input {
     /// Where it stands: `Table 10, Resource stalls, CPI, DB`.
     pub place: String,
     /// The figure.
-    pub printed: Printed,
+    pub printed: PrintedFigure,
     /// Whether it is a count that was never rounded: four processors.
     pub is_exact: bool,
 }
@@ -144,7 +144,7 @@ impl Check {
 
     /// Recomputes. The formula is monotone in each of its inputs, as sums, products and quotients
     /// of them are; so its extremes within their rounding are at corners.
-    pub(super) fn by(self, formula: impl Fn(&[f64]) -> Value) -> Derived {
+    pub(super) fn by(self, formula: impl Fn(&[f64]) -> Value) -> RecomputedFigure {
         let values: Vec<f64> = self.inputs.iter().map(|input| input.printed.value).collect();
         let ours = formula(&values).expect("formulas of printed figures have tests");
         let range = range(&self.inputs, &formula, ours);
@@ -157,7 +157,7 @@ impl Check {
                 (false, false) => Agreement::Disagrees,
             }
         });
-        Derived {
+        RecomputedFigure {
             row: self.row,
             says: self.says,
             inputs: self.inputs,
@@ -187,6 +187,6 @@ fn range(inputs: &[Input], formula: impl Fn(&[f64]) -> Value, ours: f64) -> (f64
 }
 
 /// Every figure that follows from others, Keeton's first.
-pub fn derived() -> Vec<Derived> {
+pub fn derived() -> Vec<RecomputedFigure> {
     sums::all()
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
 use super::configuration::Configuration;
-use super::printed::Printed;
+use super::printed::PrintedFigure;
 
 /// A paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,11 +53,11 @@ impl Paper {
     }
 
     /// Every figure of its tables that corresponds to a metric of ours.
-    pub fn of_metric<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = Published<'a>> {
+    pub fn of_metric<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = PublishedFigure<'a>> {
         let all = self.tables.iter().flat_map(|table| {
             table.figures().map(move |(row, column, printed)| {
                 let at = table.configuration(row, column);
-                Published { table, row, column, printed, at }
+                PublishedFigure { table, row, column, printed, at }
             })
         });
         all.filter(move |published| published.row.metric.name() == Some(metric))
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// One cell's figure; none if it holds none.
-    pub fn figure(&self, row: &str, column: &str) -> Option<Printed> {
+    pub fn figure(&self, row: &str, column: &str) -> Option<PrintedFigure> {
         match self.cell(row, column)? {
             Cell::Figure(printed) => Some(*printed),
             _ => None,
@@ -125,7 +125,7 @@ impl Table {
     }
 
     /// Every figure with its row and column.
-    pub fn figures(&self) -> impl Iterator<Item = (&Row, &Column, Printed)> {
+    pub fn figures(&self) -> impl Iterator<Item = (&Row, &Column, PrintedFigure)> {
         self.rows.iter().flat_map(move |row| {
             self.columns.iter().zip(&row.values).filter_map(move |(column, cell)| match cell {
                 Cell::Figure(printed) => Some((row, column, *printed)),
@@ -137,7 +137,7 @@ impl Table {
 
 /// A figure to stand beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Published<'a> {
+pub struct PublishedFigure<'a> {
     /// Which table it is of.
     pub table: &'a Table,
     /// Its row there.
@@ -145,7 +145,7 @@ pub struct Published<'a> {
     /// Its column.
     pub column: &'a Column,
     /// The figure.
-    pub printed: Printed,
+    pub printed: PrintedFigure,
     /// Its configuration.
     pub at: Configuration,
 }
@@ -209,7 +209,7 @@ impl Metric {
 #[serde(from = "String", into = "String")]
 pub enum Cell {
     /// A figure.
-    Figure(Printed),
+    Figure(PrintedFigure),
     /// The paper's "n/a".
     NotApplicable,
     /// Nothing.
@@ -223,7 +223,7 @@ impl From<String> for Cell {
         match text.as_str() {
             "" => Cell::Blank,
             "n/a" => Cell::NotApplicable,
-            _ => Printed::try_from(text.clone()).map_or(Cell::Words(text), Cell::Figure),
+            _ => PrintedFigure::try_from(text.clone()).map_or(Cell::Words(text), Cell::Figure),
         }
     }
 }

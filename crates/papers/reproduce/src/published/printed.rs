@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A figure as printed. The unrounded value lies within half a unit of its last digit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Printed {
+pub struct PrintedFigure {
     /// Its value.
     pub value: f64,
     /// Digits after the point; -1 for "about 90".
@@ -18,9 +18,9 @@ const WHOLE: f64 = 100.0;
 /// Not a figure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a printed figure: write digits, as in 2.90, or 9e1 for about 90")]
-pub struct NotPrinted(String);
+pub struct PrintedFigureError(String);
 
-impl Printed {
+impl PrintedFigure {
     /// The least that rounds to it.
     pub fn low(&self) -> f64 {
         self.value - self.half()
@@ -36,30 +36,30 @@ impl Printed {
     }
 }
 
-impl TryFrom<String> for Printed {
-    type Error = NotPrinted;
+impl TryFrom<String> for PrintedFigure {
+    type Error = PrintedFigureError;
 
-    fn try_from(text: String) -> Result<Printed, NotPrinted> {
+    fn try_from(text: String) -> Result<PrintedFigure, PrintedFigureError> {
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         let exponent: Option<i32> = exponent.parse().ok();
         let value = text.parse().ok().filter(|value: &f64| value.is_finite());
         match (value, exponent, i32::try_from(decimals)) {
             (Some(value), Some(exponent), Ok(decimals)) => {
-                Ok(Printed { value, decimals: decimals - exponent })
+                Ok(PrintedFigure { value, decimals: decimals - exponent })
             }
-            _ => Err(NotPrinted(text)),
+            _ => Err(PrintedFigureError(text)),
         }
     }
 }
 
-impl From<Printed> for String {
-    fn from(printed: Printed) -> String {
+impl From<PrintedFigure> for String {
+    fn from(printed: PrintedFigure) -> String {
         printed.to_string()
     }
 }
 
-impl std::fmt::Display for Printed {
+impl std::fmt::Display for PrintedFigure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match usize::try_from(self.decimals) {
             Ok(decimals) => write!(f, "{:.decimals$}", self.value),
@@ -73,15 +73,15 @@ impl std::fmt::Display for Printed {
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// This much.
-    Exactly(Printed),
+    Exactly(PrintedFigure),
     /// All of something, in per cent: it was never rounded.
     Whole,
     /// Somewhere in between.
-    Between(Printed, Printed),
+    Between(PrintedFigure, PrintedFigure),
     /// This much or more.
-    AtLeast(Printed),
+    AtLeast(PrintedFigure),
     /// This much or less.
-    AtMost(Printed),
+    AtMost(PrintedFigure),
 }
 
 impl Quantity {
@@ -123,19 +123,19 @@ impl std::fmt::Display for Quantity {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Printed {
-        Printed::try_from(text.to_owned()).unwrap()
+    fn of(text: &str) -> PrintedFigure {
+        PrintedFigure::try_from(text.to_owned()).unwrap()
     }
 
     #[test]
     fn digits_say_how_far_it_was_rounded() {
-        assert_eq!(of("2.90"), Printed { value: 2.9, decimals: 2 });
+        assert_eq!(of("2.90"), PrintedFigure { value: 2.9, decimals: 2 });
         assert!((of("2.90").low() - 2.895).abs() < 1e-12);
         assert!((of("93").high() - 93.5).abs() < 1e-12);
         assert_eq!((of("9e1").low(), of("9e1").high()), (85.0, 95.0));
         assert_eq!((of("-5.8").value, of("-5.8").decimals), (-5.8, 1));
         for text in ["", "n/a", "4-way", "1e", "inf", "NaN", "5%"] {
-            assert!(Printed::try_from(text.to_owned()).is_err(), "{text}");
+            assert!(PrintedFigure::try_from(text.to_owned()).is_err(), "{text}");
         }
     }
 

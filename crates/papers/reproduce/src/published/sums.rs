@@ -10,7 +10,7 @@ mod overlap;
 mod system;
 mod widths;
 
-use super::derived::{Derived, Input};
+use super::derived::{Input, RecomputedFigure};
 use super::keeton;
 use super::paper::Paper;
 use super::printed::Quantity;
@@ -22,7 +22,7 @@ const SIZES: [&str; 3] = ["256 KB", "512 KB", "1 MB"];
 /// The base system's.
 const BASE: &str = "1 MB";
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     let groups = [cpi::all, caches::all, widths::all, system::all, overlap::all, hassanein::all];
     groups.iter().flat_map(|group| group()).collect()
 }

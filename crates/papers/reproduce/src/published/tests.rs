@@ -118,7 +118,7 @@ fn cells_say_what_they_stand_for() {
 #[test]
 fn figures_are_found_by_metric() {
     let of = |privilege, l2_kib| {
-        let is_at = move |found: &Published<'_>| {
+        let is_at = move |found: &PublishedFigure<'_>| {
             found.at.privilege == Some(privilege) && found.at.l2_kib == Some(l2_kib)
         };
         let found = keeton().of_metric("cpi").filter(is_at);

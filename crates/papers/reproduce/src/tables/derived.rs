@@ -4,7 +4,7 @@ use workahead_counters::cycles::{Breakdown, Profile, Value, ratio};
 
 /// A figure that follows from metrics.
 #[derive(Debug, Clone, Copy)]
-pub struct Derived {
+pub struct DerivedFigure {
     /// Its name in the papers' data.
     pub name: &'static str,
     /// Its parts; of those that a stream does not give, where else they come from.
@@ -15,7 +15,7 @@ pub struct Derived {
     pub(super) of: Option<fn(&[f64]) -> Value>,
 }
 
-impl Derived {
+impl DerivedFigure {
     /// The value that follows from metrics; none where one of them is missing, or it follows from
     /// none.
     #[must_use]
@@ -39,7 +39,7 @@ const WIDTHS: &[&str] = &[
 ];
 
 /// All of them.
-pub const DERIVED: &[Derived] = &[
+pub const DERIVED: &[DerivedFigure] = &[
     of("computed_cpi", "the sum of computation and both stalls", PARTS, |parts| {
         breakdown(parts).computed()
     }),
@@ -78,7 +78,7 @@ pub const DERIVED: &[Derived] = &[
 
 /// The one of a name.
 #[must_use]
-pub fn derived(name: &str) -> Option<&'static Derived> {
+pub fn derived(name: &str) -> Option<&'static DerivedFigure> {
     DERIVED.iter().find(|derived| derived.name == name)
 }
 
@@ -87,12 +87,12 @@ const fn of(
     says: &'static str,
     inputs: &'static [&'static str],
     of: fn(&[f64]) -> Value,
-) -> Derived {
-    Derived { name, says, inputs, of: Some(of) }
+) -> DerivedFigure {
+    DerivedFigure { name, says, inputs, of: Some(of) }
 }
 
-const fn elsewhere(name: &'static str, says: &'static str) -> Derived {
-    Derived { name, says, inputs: &[], of: None }
+const fn elsewhere(name: &'static str, says: &'static str) -> DerivedFigure {
+    DerivedFigure { name, says, inputs: &[], of: None }
 }
 
 fn breakdown(parts: &[f64]) -> Breakdown {

@@ -10,7 +10,7 @@ use crate::verdicts::StudyRun;
 
 /// A table of a paper with figures of ours.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filled {
+pub struct FilledTable {
     /// The table.
     pub table: PaperTable,
     /// Whether its figures are modelled.
@@ -20,7 +20,7 @@ pub struct Filled {
 /// Every table of a paper with figures of these results, each from the first result that answers
 /// one of the table's rows: of those that were counted, and of those that were modelled. A table
 /// that neither fills is there once, with its reasons.
-pub fn of_paper(paper: &Paper, ran: &[StudyRun]) -> Vec<Filled> {
+pub fn of_paper(paper: &Paper, ran: &[StudyRun]) -> Vec<FilledTable> {
     let (modelled, measured): (Vec<&StudyRun>, Vec<&StudyRun>) =
         ran.iter().partition(|ran| ran.modelled);
     let measured = answers(&measured, |results| {
@@ -39,14 +39,14 @@ pub fn of_paper(paper: &Paper, ran: &[StudyRun]) -> Vec<Filled> {
             answering.filter_map(|(_, tables)| same(tables)).find(PaperTable::has_ours)
         };
         let known = all.len();
-        all.extend(found(&measured).map(|table| Filled { table, modelled: false }));
-        all.extend(found(&modelled).map(|table| Filled { table, modelled: true }));
+        all.extend(found(&measured).map(|table| FilledTable { table, modelled: false }));
+        all.extend(found(&modelled).map(|table| FilledTable { table, modelled: true }));
         if all.len() == known {
             let why = measured
                 .iter()
                 .find(|(ledger, _)| empty.ledger.iter().any(|row| ledger.contains(row)));
             let why = why.and_then(|(_, tables)| tables.iter().find(|one| one.id == empty.id));
-            all.push(Filled { table: why.cloned().unwrap_or(empty), modelled: false });
+            all.push(FilledTable { table: why.cloned().unwrap_or(empty), modelled: false });
         }
     }
     all

@@ -105,7 +105,11 @@ impl<'a> StreamFigures<'a> {
     }
 
     /// One that follows from metrics.
-    fn derived(&self, derived: &super::Derived, privilege: Privilege) -> Result<Figure, String> {
+    fn derived(
+        &self,
+        derived: &super::DerivedFigure,
+        privilege: Privilege,
+    ) -> Result<Figure, String> {
         let Some(of) = derived.of else {
             return match derived.name {
                 "user_cycle_share" => self.user_cycle_share(),

@@ -21,7 +21,7 @@ fn overridden(reference: &str, change: &str) -> String {
 fn every_machine_and_variant_can_be_run() {
     let of_papers = ["core2quad", "e3-1240", "p4-ht-2m", "p4-ht-512k", "ppro-quad"];
     assert!(of_papers.iter().all(|known| names().any(|name| name == *known)));
-    for Embedded { name, .. } in all() {
+    for EmbeddedFile { name, .. } in all() {
         let preset = machine(name);
         assert_eq!(preset.name, *name);
         for variant in preset.variant.keys() {
@@ -36,7 +36,7 @@ fn every_machine_and_variant_can_be_run() {
 /// Every origin belongs to a figure: a misspelt one would leave its figure to a vaguer one.
 #[test]
 fn every_origin_is_some_figures() {
-    for Embedded { name, .. } in all() {
+    for EmbeddedFile { name, .. } in all() {
         let preset = machine(name);
         let figures = preset.described();
         for (path, origin) in &preset.origin {
@@ -55,7 +55,7 @@ fn every_origin_is_some_figures() {
 /// A4: without its sibling a thread has all of each split structure.
 #[test]
 fn ht_off_is_the_machine_without_siblings() {
-    for Embedded { name, .. } in all() {
+    for EmbeddedFile { name, .. } in all() {
         let preset = machine(name);
         if preset.threads == 1 {
             continue;

@@ -10,7 +10,7 @@
 //!
 //! Derived from the TPC-C specification but complying with a part of it only: nothing here is a
 //! TPC-C result. It really computes: rows change, indexes split, clients wait for held latches in
-//! the machine's time, and [afterwards](Inconsistent) the consistency conditions must hold. The
+//! the machine's time, and [afterwards](Inconsistency) the consistency conditions must hold. The
 //! paper's system is Keeton et al. 1998, section 2: Informix, server processes bound to CPUs with
 //! clients' threads on top. Only the database's own code is modelled: no source says how much of
 //! the operating system a call executes, and what it touches.
@@ -41,11 +41,11 @@ use super::{Program, ProgramResult, drive};
 use crate::core::Processor;
 use crate::run::{Slices, Thread};
 
-pub use conditions::Inconsistent;
+pub use conditions::Inconsistency;
 pub use engine::Events;
 pub use options::{Index, Options, Sizes, Work};
 
-use engine::{Engine, Shared};
+use engine::{Engine, SharedEngine};
 use server::{Client, Clients, Server};
 use session::Session;
 
@@ -89,7 +89,7 @@ pub fn run_orders(
     processor: &mut Processor,
     cpus: &[usize],
     options: &Options,
-) -> Result<OrderEntryResult, Inconsistent> {
+) -> Result<OrderEntryResult, Inconsistency> {
     let engine = Rc::new(RefCell::new(Engine::new(options)));
     let ordered = run_in(processor, cpus, &engine);
     let engine = engine.borrow();
@@ -97,7 +97,7 @@ pub fn run_orders(
     Ok(OrderEntryResult { answer: engine.answer(), ..ordered })
 }
 
-fn run_in(processor: &mut Processor, cpus: &[usize], engine: &Shared) -> OrderEntryResult {
+fn run_in(processor: &mut Processor, cpus: &[usize], engine: &SharedEngine) -> OrderEntryResult {
     let Options { warmup, transactions, .. } = engine.borrow().options;
     phase(processor, cpus, engine, warmup);
     engine.borrow_mut().events = Events::default();
@@ -110,7 +110,7 @@ fn run_in(processor: &mut Processor, cpus: &[usize], engine: &Shared) -> OrderEn
 fn phase(
     processor: &mut Processor,
     cpus: &[usize],
-    engine: &Shared,
+    engine: &SharedEngine,
     transactions: u64,
 ) -> (ProgramResult, u64) {
     engine.borrow_mut().limit += transactions;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Allowed, ENTRIES, ENTRIES_RANGE, Sharing, allowed};
+use super::{AllowedRange, ENTRIES, ENTRIES_RANGE, Sharing, allowed};
 
 /// Bits of a branch's own history at most: sixteen counters of two bits are a word.
 pub(crate) const OWN_HISTORY_MAX: u32 = 4;
@@ -46,7 +46,7 @@ pub struct Branches {
 
 impl Branches {
     /// Figures with their allowed values.
-    pub(super) fn figures(&self) -> [(&'static str, f64, Allowed); 3] {
+    pub(super) fn figures(&self) -> [(&'static str, f64, AllowedRange); 3] {
         let history = match self.histories {
             Histories::Global => allowed((1.0, 20.0), "1 to 20"),
             Histories::PerBranch => {

@@ -11,7 +11,7 @@ use workahead_walks::work_ahead::ROWS_A_CHECK;
 
 use super::helper::Slots;
 use super::recorder::{self, Event};
-use super::{RecordingReceiver, Replay, Shared};
+use super::{RecordingReceiver, Replay, SharedState};
 use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
@@ -45,7 +45,7 @@ pub(super) struct DirectScript {
     /// Rows that the main thread reports as done, and the address of its report.
     passed: Rc<Cell<u32>>,
     progress: u64,
-    shared: Shared,
+    shared: SharedState,
     state: State,
     /// Rows executed or skipped.
     rows: u32,
@@ -57,7 +57,7 @@ impl DirectScript {
         main: usize,
         recording: RecordingReceiver,
         passed: Rc<Cell<u32>>,
-        shared: Shared,
+        shared: SharedState,
     ) -> Self {
         let (replay, progress) = (Replay::of(recording), recorder::progress(main));
         Self { options, replay, passed, progress, shared, state: State::Look, rows: 0 }

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::Shared;
+use super::SharedState;
 use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
@@ -46,11 +46,11 @@ impl Queue {
 /// Loads the posts of the queue.
 pub(super) struct HardwareScript {
     queue: Rc<RefCell<Queue>>,
-    shared: Shared,
+    shared: SharedState,
 }
 
 impl HardwareScript {
-    pub(super) fn new(queue: Rc<RefCell<Queue>>, shared: Shared) -> Self {
+    pub(super) fn new(queue: Rc<RefCell<Queue>>, shared: SharedState) -> Self {
         Self { queue, shared }
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use workahead_walks::place::LINE_BYTES;
 use workahead_walks::work_ahead::RECENT_LINES;
 
-use super::Shared;
+use super::SharedState;
 use crate::op::{Dependence, Op, Script};
 use crate::ticks::Ticks;
 
@@ -94,7 +94,7 @@ const RECALL_UOPS: u32 = 4;
 pub(super) struct HelperScript {
     options: HelperOptions,
     slots: Rc<RefCell<Slots>>,
-    shared: Shared,
+    shared: SharedState,
     last_seen: Vec<u64>,
     /// History of loaded lines.
     history: Vec<u64>,
@@ -107,7 +107,11 @@ pub(super) struct HelperScript {
 }
 
 impl HelperScript {
-    pub(super) fn new(options: HelperOptions, slots: Rc<RefCell<Slots>>, shared: Shared) -> Self {
+    pub(super) fn new(
+        options: HelperOptions,
+        slots: Rc<RefCell<Slots>>,
+        shared: SharedState,
+    ) -> Self {
         Self {
             options,
             slots,

@@ -298,7 +298,7 @@ fn hardware_drops_the_oldest_post() {
         queue.post(pointer, 7);
     }
     let queue = Rc::new(RefCell::new(queue));
-    let shared = Shared::default();
+    let shared = SharedState::default();
     let mut script = HardwareScript::new(queue, shared.clone());
     let loads: Vec<bool> =
         (0..3).map(|_| matches!(script.next(0), Some(Op::Load { .. }))).collect();

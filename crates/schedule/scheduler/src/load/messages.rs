@@ -4,14 +4,14 @@
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::thread;
 
-use super::{Clock, Done, Phase};
+use super::{Clock, LoadResult, Phase};
 
 const BYTES: usize = 100;
 /// Messages to each receiver between two looks at the clock.
 const BATCH: usize = 16;
 
 /// Runs as many senders as receivers.
-pub(super) fn run(pairs: usize, clock: &Clock) -> std::io::Result<Done> {
+pub(super) fn run(pairs: usize, clock: &Clock) -> std::io::Result<LoadResult> {
     let pipes = (0..pairs).map(|_| pipe()).collect::<std::io::Result<Vec<_>>>()?;
     let (readers, writers): (Vec<PipeReader>, Vec<PipeWriter>) = pipes.into_iter().unzip();
     let mut senders = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn run(pairs: usize, clock: &Clock) -> std::io::Result<Done> {
             .into_iter()
             .map(|from| thread::Builder::new().spawn_scoped(scope, move || receive(from, clock)))
             .collect::<std::io::Result<Vec<_>>>()?;
-        let mut done = Done::default();
+        let mut done = LoadResult::default();
         receivers.into_iter().flat_map(|one| one.join()).for_each(|one| done.add(one));
         Ok(done)
     })
@@ -47,8 +47,8 @@ fn send(mut to: Vec<PipeWriter>, clock: &Clock) {
     }
 }
 
-fn receive(mut from: PipeReader, clock: &Clock) -> Done {
-    let mut done = Done::default();
+fn receive(mut from: PipeReader, clock: &Clock) -> LoadResult {
+    let mut done = LoadResult::default();
     let mut message = [0; BYTES];
     while from.read_exact(&mut message).is_ok() {
         if clock.now() == Phase::Counted {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::{Clock, Done, Phase, SPIN, spin};
+use super::{Clock, LoadResult, Phase, SPIN, spin};
 
 const MESSENGERS: usize = 2;
 /// A parked thread sees the end of the window within this.
@@ -31,7 +31,7 @@ struct Team<'a> {
 }
 
 /// Runs messengers with all workers between them.
-pub(super) fn run(workers: usize, clock: &Clock) -> std::io::Result<Done> {
+pub(super) fn run(workers: usize, clock: &Clock) -> std::io::Result<LoadResult> {
     let each = workers.div_ceil(MESSENGERS);
     let teams = thread::scope(|scope| {
         let teams: Vec<_> = (0..MESSENGERS)
@@ -40,22 +40,22 @@ pub(super) fn run(workers: usize, clock: &Clock) -> std::io::Result<Done> {
         let ended = |team: std::io::Result<thread::ScopedJoinHandle<'_, _>>| {
             team?.join().unwrap_or_else(|_| Err(std::io::Error::other("a messenger panicked")))
         };
-        teams.into_iter().map(ended).collect::<std::io::Result<Vec<Done>>>()
+        teams.into_iter().map(ended).collect::<std::io::Result<Vec<LoadResult>>>()
     })?;
-    let mut done = Done::default();
+    let mut done = LoadResult::default();
     teams.into_iter().for_each(|team| done.add(team));
     Ok(done)
 }
 
 impl Team<'_> {
-    fn run(workers: usize, clock: &Clock) -> std::io::Result<Done> {
+    fn run(workers: usize, clock: &Clock) -> std::io::Result<LoadResult> {
         let team = Team { messenger: thread::current(), done: Mutex::default(), clock };
         thread::scope(|scope| {
             let workers = (0..workers)
                 .map(|_| thread::Builder::new().spawn_scoped(scope, || team.work()))
                 .collect::<std::io::Result<Vec<_>>>()?;
             team.send();
-            let mut done = Done::default();
+            let mut done = LoadResult::default();
             workers.into_iter().flat_map(|worker| worker.join()).for_each(|one| done.add(one));
             Ok(done)
         })
@@ -82,8 +82,8 @@ impl Team<'_> {
         }
     }
 
-    fn work(&self) -> Done {
-        let mut counted = Done::default();
+    fn work(&self) -> LoadResult {
+        let mut counted = LoadResult::default();
         let me = Arc::new(Worker { thread: thread::current(), woken_at: AtomicU64::new(0) });
         loop {
             self.done().push(Arc::clone(&me));

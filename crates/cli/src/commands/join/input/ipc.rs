@@ -28,7 +28,9 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use workahead_join::run_bytes;
 
 use self::dictionaries::Dictionaries;
-use self::messages::{Encapsulated, METADATA_BYTES_MAX, Messages, PREFIX_BYTES, fits, message_of};
+use self::messages::{
+    EncapsulatedMessage, METADATA_BYTES_MAX, Messages, PREFIX_BYTES, fits, message_of,
+};
 use super::plain::Texts;
 use super::refusal::{RATIO_USUAL, UNUSED_BYTES_MAX, wrong};
 use super::{fields, plain};
@@ -181,7 +183,7 @@ impl IpcReader {
         Ok(Contents { schema, texts, reading_bytes })
     }
 
-    fn take_dictionary(&mut self, message: &Encapsulated) -> Result<(), ArrowError> {
+    fn take_dictionary(&mut self, message: &EncapsulatedMessage) -> Result<(), ArrowError> {
         if let Some(dictionary) = message_of(&message.bytes)?.header_as_dictionary_batch() {
             if self.needed.as_ref().is_some_and(|needed| !needed.contains(&dictionary.id())) {
                 return Ok(());
@@ -218,7 +220,11 @@ impl IpcReader {
     }
 
     /// Refuses a file that decompresses to much that no row has.
-    fn check_used(&mut self, batch: &RecordBatch, from: &Encapsulated) -> Result<(), ArrowError> {
+    fn check_used(
+        &mut self,
+        batch: &RecordBatch,
+        from: &EncapsulatedMessage,
+    ) -> Result<(), ArrowError> {
         if from.size.made / RATIO_USUAL <= from.size.bytes {
             return Ok(());
         }

@@ -52,7 +52,7 @@ impl FromStr for Candidate {
 }
 
 /// A scheduler that has the tasks.
-pub(super) enum Attached {
+pub(super) enum AttachedScheduler {
     Default,
     Itas(Box<Scheduler>),
     External(External),
@@ -79,11 +79,11 @@ impl Candidate {
     ///
     /// # Errors
     /// Its own, or the kernel's.
-    pub(super) fn attach(&self, machine: &Machine) -> anyhow::Result<Attached> {
+    pub(super) fn attach(&self, machine: &Machine) -> anyhow::Result<AttachedScheduler> {
         Ok(match &self.which {
             Which::Default => {
                 attachable()?;
-                Attached::Default
+                AttachedScheduler::Default
             }
             Which::Itas(given) => {
                 let (settings, roles) = given.as_ref();
@@ -91,17 +91,17 @@ impl Candidate {
                     Some(roles) => roles.clone(),
                     None => Roles::whole_machine(machine)?,
                 };
-                Attached::Itas(Box::new(Scheduler::attach(settings, &roles)?))
+                AttachedScheduler::Itas(Box::new(Scheduler::attach(settings, &roles)?))
             }
             Which::External { program: name, options } => {
                 let options: Vec<&str> = options.iter().map(String::as_str).collect();
-                Attached::External(External::start(&program(name)?, &options)?)
+                AttachedScheduler::External(External::start(&program(name)?, &options)?)
             }
         })
     }
 }
 
-impl Attached {
+impl AttachedScheduler {
     /// What the kernel calls it.
     pub(super) fn name(&self) -> String {
         match self {

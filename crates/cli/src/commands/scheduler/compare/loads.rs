@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use workahead_scheduler::Window;
 
-use crate::commands::scheduler::load::{Counted, Kind, Program, Running};
+use crate::commands::scheduler::load::{Kind, LoadCounts, Program, Running};
 
 /// Programs that run at the same time.
 #[derive(Debug)]
@@ -101,8 +101,9 @@ impl Load {
     ///
     /// # Errors
     /// If one can't be started, or there are no control groups for it.
-    pub(super) fn start(&'static self, window: Window) -> anyhow::Result<Started> {
-        let mut started = Started { load: self, running: Running::default(), _groups: Vec::new() };
+    pub(super) fn start(&'static self, window: Window) -> anyhow::Result<RunningLoad> {
+        let mut started =
+            RunningLoad { load: self, running: Running::default(), _groups: Vec::new() };
         for member in self.programs {
             let group = match member.share {
                 Share::Weight(weight) => Some(Group::make(Path::new(ROOT), weight)?),
@@ -118,7 +119,7 @@ impl Load {
     }
 
     /// Figures of what its programs counted in a time.
-    fn figures(&self, counted: &[Counted], seconds: f64) -> BTreeMap<String, f64> {
+    fn figures(&self, counted: &[LoadCounts], seconds: f64) -> BTreeMap<String, f64> {
         let mut figures = BTreeMap::new();
         let mut rate = |name: String, count: f64| *figures.entry(name).or_insert(0.0) += count;
         for (member, counted) in self.programs.iter().zip(counted) {
@@ -142,7 +143,7 @@ impl Load {
 
     /// Percentage points by which a program's share of the CPU time lies beside what it is due, at
     /// most.
-    fn unfairness(&self, counted: &[Counted]) -> Option<f64> {
+    fn unfairness(&self, counted: &[LoadCounts]) -> Option<f64> {
         let due = |member: &Member| match member.share {
             Share::Any => None,
             Share::Weight(weight) | Share::Nice(weight) => Some(f64::from(weight)),
@@ -157,14 +158,14 @@ impl Load {
 }
 
 /// A load that runs.
-pub(super) struct Started {
+pub(super) struct RunningLoad {
     load: &'static Load,
     // Dropped in this order: a group goes when it is empty.
     running: Running,
     _groups: Vec<Group>,
 }
 
-impl Started {
+impl RunningLoad {
     /// Waits for its programs.
     ///
     /// # Errors
@@ -222,13 +223,13 @@ mod tests {
         LOADS.iter().find(|load| load.name == name).unwrap()
     }
 
-    fn counted(work: u64, cpu_s: f64) -> Counted {
-        Counted { work, cpu_s, ..Counted::default() }
+    fn counted(work: u64, cpu_s: f64) -> LoadCounts {
+        LoadCounts { work, cpu_s, ..LoadCounts::default() }
     }
 
     #[test]
     fn work_is_summed_by_its_name() {
-        let late = Counted { delay_ns_p99: Some(7), ..counted(30, 0.0) };
+        let late = LoadCounts { delay_ns_p99: Some(7), ..counted(30, 0.0) };
         let figures = load("service").figures(&[counted(10, 1.0), counted(20, 1.0), late], 2.0);
         assert_eq!(
             (figures["spins_per_s"], figures["answers_per_s"], figures["delay_ns_p99"]),

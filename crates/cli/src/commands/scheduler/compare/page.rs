@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use workahead_report::document;
-use workahead_report::drawing::{self, Compared, Drawing, Measured, Standing};
+use workahead_report::drawing::{self, Drawing, RelativeFigure, Standing, SubjectFigure};
 
 use super::loads::LOADS;
 use super::record::{Middle, Record};
-use super::render::{Judged, head, number};
+use super::render::{Evaluation, head, number};
 use super::rows::Row;
 
 const TEMPLATE: &str = include_str!("../../../../templates/scheduler_compare.html");
@@ -52,7 +52,7 @@ struct CellPart {
 /// # Errors
 /// Only if the template is broken.
 pub(super) fn html(record: &Record) -> anyhow::Result<String> {
-    let judged = Judged::of(record);
+    let judged = Evaluation::of(record);
     let names: Vec<String> =
         record.schedulers.iter().map(|scheduler| scheduler.words.clone()).collect();
     let part = |load: &super::Load| {
@@ -64,7 +64,7 @@ pub(super) fn html(record: &Record) -> anyhow::Result<String> {
             rows: rows.iter().map(|row| row_part(row, &names)).collect(),
         })
     };
-    let named = |scheduler: &super::record::Named| {
+    let named = |scheduler: &super::record::SchedulerName| {
         let name = scheduler.name.clone().unwrap_or_else(|| "never had the tasks".to_owned());
         [scheduler.words.clone(), name]
     };
@@ -97,17 +97,17 @@ fn ratios(load: &str, names: &[String], rows: &[&Row], rounds: u32) -> Drawing {
             let (one, first) = (row.values[at]?, row.values[0]?);
             // Of one round nothing is sure.
             let is_sure = at > 0 && rounds > 1 && !one.overlaps(&first);
-            Some(Compared { ratio, is_sure })
+            Some(RelativeFigure { ratio, is_sure })
         };
         (row.label.to_owned(), (0..names.len()).map(square).collect())
     };
-    let rows: Vec<(String, Vec<Option<Compared>>)> = rows.iter().map(compared).collect();
+    let rows: Vec<(String, Vec<Option<RelativeFigure>>)> = rows.iter().map(compared).collect();
     let description = format!("{load}: how many times as good as the first scheduler each one is");
     drawing::ratios(&description, names, &rows)
 }
 
 fn row_part(row: &Row, names: &[String]) -> RowPart {
-    let measured = |(at, name): (usize, &String)| Measured {
+    let measured = |(at, name): (usize, &String)| SubjectFigure {
         name: name.clone(),
         value: row.values[at].map(|Middle { median, least, most }| (median, (least, most))),
         standing: match at {
@@ -116,7 +116,7 @@ fn row_part(row: &Row, names: &[String]) -> RowPart {
             _ => Standing::Other,
         },
     };
-    let subjects: Vec<Measured> = names.iter().enumerate().map(measured).collect();
+    let subjects: Vec<SubjectFigure> = names.iter().enumerate().map(measured).collect();
     let unit = if row.unit.is_empty() { "share" } else { row.unit };
     let better = match row.better {
         super::rows::Better::More => "more is better",

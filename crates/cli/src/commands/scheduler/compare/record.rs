@@ -27,13 +27,13 @@ pub(super) struct Record {
     pub(super) seconds: f64,
     pub(super) rounds: u32,
     /// In the order in which they were given.
-    pub(super) schedulers: Vec<Named>,
+    pub(super) schedulers: Vec<SchedulerName>,
     pub(super) cells: Vec<Cell>,
 }
 
 /// A scheduler.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Named {
+pub(super) struct SchedulerName {
     /// As it was given.
     pub(super) words: String,
     /// This project's.

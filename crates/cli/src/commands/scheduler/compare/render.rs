@@ -10,14 +10,14 @@ use crate::commands::study::summary;
 
 /// A record with what was made of it.
 #[derive(Serialize)]
-pub(super) struct Judged<'a> {
+pub(super) struct Evaluation<'a> {
     pub(super) record: &'a Record,
     pub(super) sentence: String,
     pub(super) rows: Vec<Row>,
     pub(super) losses: Vec<Loss>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> Evaluation<'a> {
     pub(super) fn of(record: &'a Record) -> Self {
         let rows = rows::rows(record);
         let losses = rows::losses(record, &rows);
@@ -73,7 +73,7 @@ fn starred(row: &Row, at: usize) -> String {
 
 /// The whole comparison as text.
 pub(super) fn table(record: &Record) -> String {
-    let judged = Judged::of(record);
+    let judged = Evaluation::of(record);
     let mut header = vec!["", ""];
     header.extend(record.schedulers.iter().map(|scheduler| scheduler.words.as_str()));
     let mut table = summary::table(&header);

@@ -51,7 +51,7 @@ fn expected(join_type: JoinType) -> Vec<(u32, bool)> {
 }
 
 /// What a test looks at beside the rows.
-struct Joined {
+struct JoinFigures {
     /// Build rows in memory.
     in_memory: usize,
     levels: u64,
@@ -64,7 +64,7 @@ fn joins(
     join_type: JoinType,
     limit: usize,
     refuses: impl Fn(usize) -> bool + Send + Sync + 'static,
-) -> Result<Joined, JoinError> {
+) -> Result<JoinFigures, JoinError> {
     let sides = sides();
     let [left, right] = sides.each_ref().map(Rows::batches);
     let schemas = (left[0].schema(), right[0].schema());
@@ -79,7 +79,7 @@ fn joins(
     rows.sort_unstable();
     assert!(rows == expected(join_type), "{join_type} {limit}: {} rows", rows.len());
     let (levels, tested) = (table.spill_metrics().levels, metrics.bloom_tested_rows);
-    Ok(Joined { in_memory, levels, tested, requests })
+    Ok(JoinFigures { in_memory, levels, tested, requests })
 }
 
 #[test]

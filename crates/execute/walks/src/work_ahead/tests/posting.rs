@@ -29,7 +29,7 @@ struct Move {
 
 /// What a turn shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct TurnView {
     /// The work at hand when it began.
     hand: Option<usize>,
     /// Valid pointers, and whether more are admitted, once there is nothing at hand.
@@ -47,7 +47,7 @@ fn places(turn: usize) -> [Place; MOST] {
 }
 
 /// Plays moves on sets of either kind, which show the same.
-fn play(entries: usize, threshold: usize, moves: &[Move]) -> Vec<Seen> {
+fn play(entries: usize, threshold: usize, moves: &[Move]) -> Vec<TurnView> {
     let apart = Slots::<Asks>::of_size(LEAST * entries, Guard::None);
     assert_eq!(apart.entries(), entries);
     let pairs = Slots::<Asks>::of_pairs::<usize>(LEAST * entries, Guard::None);
@@ -57,7 +57,7 @@ fn play(entries: usize, threshold: usize, moves: &[Move]) -> Vec<Seen> {
     seen
 }
 
-fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<Seen> {
+fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<TurnView> {
     let (entries, shared) = (slots.entries(), slots.shared());
     let mut set = WorkAheadSet::new(slots, threshold, Deduplicate::Nothing);
     let mut seen = Vec::new();
@@ -79,7 +79,7 @@ fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<Seen> {
             Some(_) => turn.post_dummies(),
         };
         let slot = [0, 1, 2, 3].map(|k| shared.pointer(at % entries, k));
-        seen.push(Seen { hand, admission, slot });
+        seen.push(TurnView { hand, admission, slot });
         posted
     });
     seen
@@ -87,10 +87,10 @@ fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<Seen> {
 
 /// What the rules say: `slots` in the order in which they will be written again, each with the
 /// work it holds and how many pointers that has. Returns what is left at the end, too.
-fn by_the_rules(entries: usize, threshold: usize, moves: &[Move]) -> (Vec<Seen>, Vec<usize>) {
-    type Held = Option<(usize, usize)>;
-    let mut slots: VecDeque<Held> = vec![None; entries].into();
-    let mut at_hand: Held = None;
+fn by_the_rules(entries: usize, threshold: usize, moves: &[Move]) -> (Vec<TurnView>, Vec<usize>) {
+    type HeldWork = Option<(usize, usize)>;
+    let mut slots: VecDeque<HeldWork> = vec![None; entries].into();
+    let mut at_hand: HeldWork = None;
     let mut seen = Vec::new();
     for (at, &Move { keeps, begins, pointers }) in moves.iter().enumerate() {
         let hand = at_hand.map(|held| held.0);
@@ -105,7 +105,7 @@ fn by_the_rules(entries: usize, threshold: usize, moves: &[Move]) -> (Vec<Seen>,
             }
         }
         let admission = kept.is_none().then_some((valid, admits));
-        seen.push(Seen { hand, admission, slot });
+        seen.push(TurnView { hand, admission, slot });
         at_hand = slots.pop_front().expect("a slot at least");
         slots.push_back(work.map(|work| (work, pointers)));
     }
@@ -134,7 +134,7 @@ proptest! {
     fn a_post_returns_the_previous_content_of_its_slot(
         entries in 1..20_usize, threshold in 1..60_usize, moves in moves(),
     ) {
-        let hands = |seen: &[Seen]| seen.iter().map(|seen| seen.hand).collect::<Vec<_>>();
+        let hands = |seen: &[TurnView]| seen.iter().map(|seen| seen.hand).collect::<Vec<_>>();
         let expected = by_the_rules(entries, threshold, &moves).0;
         prop_assert_eq!(hands(&play(entries, threshold, &moves)), hands(&expected));
     }
@@ -151,7 +151,7 @@ proptest! {
         let drained = &seen[moves.len()..];
         let back: Vec<usize> = drained[..=entries].iter().filter_map(|seen| seen.hand).collect();
         prop_assert_eq!(back, left);
-        let empty = |hand| Seen { hand, admission: Some((0, true)), slot: [dummy(); MOST] };
+        let empty = |hand| TurnView { hand, admission: Some((0, true)), slot: [dummy(); MOST] };
         prop_assert!(drained[entries + 1..].iter().all(|seen| *seen == empty(None)));
         prop_assert!(drained.iter().all(|seen| seen.slot == [dummy(); MOST]));
     }
@@ -162,7 +162,7 @@ proptest! {
     fn entries_are_padded_with_the_dummy_line(
         entries in 1..20_usize, threshold in 1..60_usize, moves in moves(),
     ) {
-        let slots = |seen: &[Seen]| seen.iter().map(|seen| seen.slot).collect::<Vec<_>>();
+        let slots = |seen: &[TurnView]| seen.iter().map(|seen| seen.slot).collect::<Vec<_>>();
         let expected = by_the_rules(entries, threshold, &moves).0;
         prop_assert_eq!(slots(&play(entries, threshold, &moves)), slots(&expected));
         let lines = LINES.as_ptr_range();
@@ -174,7 +174,7 @@ proptest! {
     fn work_is_admitted_below_the_threshold_of_valid_pointers(
         entries in 1..20_usize, threshold in 1..60_usize, moves in moves(),
     ) {
-        let admissions = |seen: &[Seen]| seen.iter().map(|seen| seen.admission).collect::<Vec<_>>();
+        let admissions = |seen: &[TurnView]| seen.iter().map(|seen| seen.admission).collect::<Vec<_>>();
         let expected = by_the_rules(entries, threshold, &moves).0;
         prop_assert_eq!(admissions(&play(entries, threshold, &moves)), admissions(&expected));
     }

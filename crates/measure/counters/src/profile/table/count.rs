@@ -9,7 +9,7 @@ use super::{Frame, Function, Kind, Stack};
 const STACK_SHARE_LEAST: f64 = 0.0005;
 
 /// Samples and events by stack.
-type Counted = BTreeMap<Vec<u32>, (u64, u64)>;
+type StackCounts = BTreeMap<Vec<u32>, (u64, u64)>;
 
 /// Adds as far as a number goes: a file may say anything of each part.
 fn add(to: &mut u64, more: u64) {
@@ -32,7 +32,7 @@ pub(super) fn unique(frames: Vec<Frame>, stacks: Vec<Stack>) -> (Vec<Frame>, Vec
         let at = kept.binary_search(by_number(number)).expect("every frame in use was kept");
         u32::try_from(at).expect("fewer than before")
     };
-    let mut counted = Counted::new();
+    let mut counted = StackCounts::new();
     for stack in &stacks {
         let weight = counted.entry(stack.frames.iter().map(place).collect()).or_default();
         add(&mut weight.0, stack.samples);
@@ -103,7 +103,7 @@ pub(super) fn prune(
     events: u64,
 ) -> (Vec<Frame>, Vec<Stack>) {
     let least = events as f64 * STACK_SHARE_LEAST;
-    let mut by_depth: BTreeMap<Reverse<usize>, Counted> = BTreeMap::new();
+    let mut by_depth: BTreeMap<Reverse<usize>, StackCounts> = BTreeMap::new();
     for stack in stacks {
         let depth = by_depth.entry(Reverse(stack.frames.len())).or_default();
         depth.insert(stack.frames, (stack.samples, stack.events));

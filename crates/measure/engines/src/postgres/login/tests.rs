@@ -8,7 +8,7 @@ use ring::{hmac, pbkdf2};
 
 use super::*;
 use crate::postgres::Connection;
-use crate::tls::tests::{Authority, Certified, address, serve, serve_at};
+use crate::tls::tests::{Authority, ServerIdentity, address, serve, serve_at};
 use crate::tls::{Tls, TlsMode, end_point};
 
 /// What a server does after the client's proof.
@@ -22,7 +22,7 @@ enum Server {
 }
 
 /// What it received: the mechanism, and the channel to which the proof is bound, in base64.
-type Received = (String, String);
+type ClientProof = (String, String);
 
 /// The length of a message, and the message: without its kind in the first one.
 fn receive(client: &mut impl Read) -> Vec<u8> {
@@ -47,7 +47,7 @@ fn request(client: &mut impl Write, code: u32, body: &[u8]) {
 }
 
 /// Logs a client in by SCRAM with these mechanisms.
-fn log_in(client: &mut (impl Read + Write), offered: &[u8], server: Server) -> Received {
+fn log_in(client: &mut (impl Read + Write), offered: &[u8], server: Server) -> ClientProof {
     receive(client);
     request(client, 10, offered);
     let first = receive_password(client);
@@ -101,7 +101,7 @@ const BOTH: &[u8] = b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 const UNBOUND: &[u8] = b"SCRAM-SHA-256\0\0";
 
 /// A server with TLS.
-fn encrypted(certified: Certified, offered: &'static [u8]) -> (u16, JoinHandle<Received>) {
+fn encrypted(certified: ServerIdentity, offered: &'static [u8]) -> (u16, JoinHandle<ClientProof>) {
     serve(move |mut socket| {
         assert_eq!(receive(&mut socket), 80_877_103u32.to_be_bytes());
         socket.write_all(b"S").unwrap();

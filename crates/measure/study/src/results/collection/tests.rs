@@ -3,7 +3,7 @@
 use workahead_counters::event::{Code, Event, Place, Privilege, Software};
 use workahead_counters::profile::{Clock, Frame, Function, Kind, Profile, Stack};
 use workahead_counters::source::Reading;
-use workahead_counters::stream::{Group, Header, LeftOut, OnCpu, Slot, Spoilt, Stream};
+use workahead_counters::stream::{Group, Header, OnCpu, Slot, Spoilt, Stream, UncountedEvent};
 
 use crate::cell::Cell;
 use crate::collection::Collection;
@@ -105,7 +105,7 @@ fn slots_of_all_repetitions_are_one_stream() {
         let (one, two) = (group(&[CLOCK, SWITCHES]), group(&[CLOCK, MOVES]));
         let groups = if count == 2 { vec![two, one] } else { vec![one] };
         let mut counts = stream(groups, count * 10);
-        let left = LeftOut { event: "major_faults".to_owned(), why: "not here".to_owned() };
+        let left = UncountedEvent { event: "major_faults".to_owned(), why: "not here".to_owned() };
         counts.header.left_out.push(left);
         Collection { counts: Some(counts), ..Collection::default() }
     }));

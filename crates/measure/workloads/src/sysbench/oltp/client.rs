@@ -4,7 +4,7 @@ use super::super::Flavour;
 use super::rows::{self, PAD_GROUPS, PAD_INSERTED};
 use super::{Oltp, POINTS, RANGE_ROWS, Script};
 use crate::checksum;
-use crate::client::{Client, Done, Next, Workload as _};
+use crate::client::{AttemptResult, Client, Next, Workload as _};
 use crate::random::Random;
 use crate::session::{Row, Session, SessionError, StatementId, Value, undone};
 
@@ -203,7 +203,7 @@ impl Client for Worker {
         Next::at_once(0)
     }
 
-    fn attempt(&mut self, session: &mut dyn Session) -> Result<Done, SessionError> {
+    fn attempt(&mut self, session: &mut dyn Session) -> Result<AttemptResult, SessionError> {
         if self.prepared.is_empty() || self.steps.is_empty() {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
         }
@@ -225,7 +225,7 @@ impl Client for Worker {
         match run(session) {
             Ok((rows, checksum)) => {
                 let statements = self.workload.counts().total();
-                Ok(Done { rows, statements, checksum, rolled_back: false })
+                Ok(AttemptResult { rows, statements, checksum, rolled_back: false })
             }
             Err(error) if whole => Err(match undone(session, error) {
                 // Two clients replaced the same row: sysbench ignores it and tries anew.

@@ -1,7 +1,7 @@
 //! Tables 11 to 13: accesses and misses, their ratios, and how database and system mix.
 
 use super::{SIZES, at, cpis, exact, instruction_share, mixed, percent, said};
-use crate::published::derived::{Check, Derived, Nature};
+use crate::published::derived::{Check, Nature, RecomputedFigure};
 
 /// Table, ledger's row, whose.
 const TABLES: [(&str, &str); 3] =
@@ -31,7 +31,7 @@ const TOO_FEW_REFERENCES: &str = "the ratios fit some 700 references per 1000 in
 const LIKE_THE_DATABASES: &str = "11 is the database's value (Table 12); 13 would fit the printed \
     ratio, the mixture of Tables 12 and 13, and Table 8";
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     let mut all = Vec::new();
     for (table, row) in TABLES {
         for size in SIZES {
@@ -49,13 +49,13 @@ pub(super) fn all() -> Vec<Derived> {
 }
 
 /// Misses of instructions and of data are all misses.
-fn sum(table: &str, row: &'static str, size: &str) -> Derived {
+fn sum(table: &str, row: &'static str, size: &str) -> RecomputedFigure {
     let inputs = vec![at(table, L2I, size), at(table, L2D, size)];
     let check = Check::new(row, "instruction and data misses", inputs).cell(at(table, L2, size));
     noted(check, table, size).by(|v| Ok(v[0] + v[1]))
 }
 
-fn ratios(table: &str, row: &'static str, size: &str) -> Vec<Derived> {
+fn ratios(table: &str, row: &'static str, size: &str) -> Vec<RecomputedFigure> {
     let of = |(misses, of, ratio): (&str, &[&str], &str)| {
         let mut inputs = vec![at(table, misses, size)];
         inputs.extend(of.iter().map(|of| at(table, of, size)));
@@ -74,7 +74,7 @@ fn noted(check: Check, table: &str, size: &str) -> Check {
 }
 
 /// Overall rates are the database's and the system's, by instructions.
-fn mixture(size: &str) -> Vec<Derived> {
+fn mixture(size: &str) -> Vec<RecomputedFigure> {
     let of = |event: &str| {
         let mut inputs = cpis(size);
         inputs.extend([at("Table 12", event, size), at("Table 13", event, size)]);
@@ -88,7 +88,7 @@ fn mixture(size: &str) -> Vec<Derived> {
 
 /// L2 misses per 1000 instructions out of Table 8: dirty misses of five seconds on four processors,
 /// their share, and the instructions of that time.
-fn by_dirty_misses(size: &str) -> Derived {
+fn by_dirty_misses(size: &str) -> RecomputedFigure {
     let inputs = vec![
         at("Table 8", &format!("{size}, misses"), "4 P"),
         at("Table 8", size, "4 P"),
@@ -108,7 +108,7 @@ fn by_dirty_misses(size: &str) -> Derived {
 }
 
 /// What the text says of Table 11.
-fn text() -> Vec<Derived> {
+fn text() -> Vec<RecomputedFigure> {
     const IT_IS_PER_1000: &str = "the table's figures are per 1000 instructions";
     let ratio = |size: &str| at("Table 11", L2_RATIO, size);
     let less = |v: &[f64]| percent(v[0] - v[1], v[0]);
@@ -133,7 +133,7 @@ fn text() -> Vec<Derived> {
 
 /// The share of accesses that reach memory, by the references printed and by those that the
 /// printed ratios imply.
-fn to_memory() -> Vec<Derived> {
+fn to_memory() -> Vec<RecomputedFigure> {
     let mut all = Vec::new();
     for (table, row, claim) in
         [("Table 12", "E2.4", "db-to-memory"), ("Table 13", "E2.5", "os-to-memory")]

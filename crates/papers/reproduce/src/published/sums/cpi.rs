@@ -1,14 +1,14 @@
 //! Tables 10, 14 and 4, figures 2 and 3: CPI and its parts.
 
 use super::{SIZES, at, cpis, instruction_share, mixed, percent, said};
-use crate::published::derived::{Check, Derived, Input, Nature};
-use crate::published::printed::Printed;
+use crate::published::derived::{Check, Input, Nature, RecomputedFigure};
+use crate::published::printed::PrintedFigure;
 use workahead_counters::cycles::{Breakdown, Value, mix_by_time, ratio, time_share};
 
 const COLUMNS: [&str; 3] = ["DB", "OS", "Overall"];
 const PARTS: [&str; 3] = ["Resource stalls", "Instruction-related stalls", "Computation"];
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     let mut all = Vec::new();
     for column in COLUMNS {
         all.extend(decomposition(column));
@@ -38,7 +38,7 @@ fn parts(column: &str, per: &str) -> Vec<Input> {
 }
 
 /// The parts' sum (A17), per µop and per instruction.
-fn decomposition(column: &str) -> Vec<Derived> {
+fn decomposition(column: &str) -> Vec<RecomputedFigure> {
     let of = |per: &str, row| {
         Check::new(row, "sum of the parts", parts(column, per))
             .cell(at("Table 10", &format!("Computed, {per}"), column))
@@ -48,7 +48,7 @@ fn decomposition(column: &str) -> Vec<Derived> {
 }
 
 /// Per µop times µops per instruction is per instruction.
-fn conversion(column: &str) -> Vec<Derived> {
+fn conversion(column: &str) -> Vec<RecomputedFigure> {
     let of_profile = if column == "DB" { "Database" } else { column };
     let uops = at("Table 17", "µops per macro-instruction", of_profile);
     let rows = PARTS.into_iter().chain(["Computed", "Measured"]);
@@ -62,7 +62,7 @@ fn conversion(column: &str) -> Vec<Derived> {
 }
 
 /// The share of stalls that the text gives, of the measured cycles.
-fn stalls(column: &str) -> Vec<Derived> {
+fn stalls(column: &str) -> Vec<RecomputedFigure> {
     let share = |values: &[f64]| {
         let parts =
             Breakdown { resource: Ok(values[0]), instruction: Ok(values[1]), computation: Ok(0.0) };
@@ -86,7 +86,7 @@ fn stalls(column: &str) -> Vec<Derived> {
 
 /// How far the parts' sum is from the measured CPI (A17), and what the caption of Table 10 says of
 /// it.
-fn errors(size: &str) -> Vec<Derived> {
+fn errors(size: &str) -> Vec<RecomputedFigure> {
     let inputs = |section: &str| {
         let rows = PARTS.into_iter().chain(["Measured CPI"]);
         rows.map(|row| at("Table 14", &format!("{section}: {row}"), size)).collect::<Vec<_>>()
@@ -111,7 +111,7 @@ fn errors(size: &str) -> Vec<Derived> {
     signed.into_iter().chain(claimed).collect()
 }
 
-fn errors_of_table_4() -> [Derived; 2] {
+fn errors_of_table_4() -> [RecomputedFigure; 2] {
     ["1 bus req.", "<= 4 bus req."].map(|column| {
         let rows =
             ["Resource Stall CPI", "Instruction Stall CPI", "Computation CPI", "Measured CPI"];
@@ -123,7 +123,7 @@ fn errors_of_table_4() -> [Derived; 2] {
 }
 
 /// Overall parts are the database's and the system's, by instructions.
-fn mixture(size: &str) -> Vec<Derived> {
+fn mixture(size: &str) -> Vec<RecomputedFigure> {
     let of = |part: &str| {
         let of_section = |section: &str| at("Table 14", &format!("{section}: {part}"), size);
         let mut inputs = cpis(size);
@@ -136,7 +136,7 @@ fn mixture(size: &str) -> Vec<Derived> {
 }
 
 /// The same per µop, by µops; and µops per instruction, by instructions.
-fn mixture_of_uops() -> Vec<Derived> {
+fn mixture_of_uops() -> Vec<RecomputedFigure> {
     let row = |row: &str, column: &str| at("Table 10", row, column);
     let by_uops = PARTS.map(|part| {
         let part = format!("{part}, CPµ");
@@ -156,7 +156,7 @@ fn mixture_of_uops() -> Vec<Derived> {
 }
 
 /// The share of cycles in the database that makes of both CPIs the overall one.
-fn time(size: &str) -> Derived {
+fn time(size: &str) -> RecomputedFigure {
     let says = format!("{size}: share of cycles in the database, %");
     let check = Check::new("E2.1", says, cpis(size));
     let check = if size == super::BASE { check.claim("db-time") } else { check };
@@ -168,8 +168,8 @@ fn share_of_time(values: &[f64]) -> Value {
 }
 
 /// Overall CPI out of both by time (A20), and the times the text gives by other ways.
-fn mixture_by_time() -> Vec<Derived> {
-    let middle = Printed { value: 0.78, decimals: 2 };
+fn mixture_by_time() -> Vec<RecomputedFigure> {
+    let middle = PrintedFigure { value: 0.78, decimals: 2 };
     let place = "section 3.1, the middle of 76 to 80 %".to_owned();
     let measured = |column: &str| at("Table 10", "Measured, CPI", column);
     let middle = Input { place, printed: middle, is_exact: false };
@@ -187,7 +187,7 @@ fn mixture_by_time() -> Vec<Derived> {
 }
 
 /// A figure that is printed twice is the same in both places.
-fn same_in_both() -> Vec<Derived> {
+fn same_in_both() -> Vec<RecomputedFigure> {
     let mut same = Vec::new();
     let mut of = |row, one: Input, other: Input| {
         let check = Check::new(row, format!("{} again", one.place), vec![one]).cell(other);
@@ -210,7 +210,7 @@ fn same_in_both() -> Vec<Derived> {
 }
 
 /// What larger caches gain, in CPI and in throughput.
-fn gains() -> Vec<Derived> {
+fn gains() -> Vec<RecomputedFigure> {
     const THROUGHPUT: &str = "Relative transaction throughput";
     let cpi = |size: &str| at("Table 14", "Overall: Measured CPI", size);
     let throughput = |size: &str| at("Table 14", THROUGHPUT, size);
@@ -242,7 +242,7 @@ fn gains() -> Vec<Derived> {
 }
 
 /// How far all is from the least that a µop can take.
-fn floors() -> Vec<Derived> {
+fn floors() -> Vec<RecomputedFigure> {
     let ucpi = |column: &str| at("Table 10", "Measured, CPµ", column);
     let over = |v: &[f64]| ratio(&Ok(v[0]), &Ok(v[1]), "the floor");
     let check = |says, column| Check::new("E2.1", says, vec![ucpi(column), said("floor")]);

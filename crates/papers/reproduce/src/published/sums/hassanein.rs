@@ -1,7 +1,7 @@
 //! What the few figures of Hassanein et al. say of each other.
 
 use super::{cell, claimed, exact, percent};
-use crate::published::derived::{Check, Derived, Input};
+use crate::published::derived::{Check, Input, RecomputedFigure};
 use crate::published::hassanein;
 use workahead_counters::cycles::ratio;
 
@@ -9,8 +9,8 @@ use workahead_counters::cycles::ratio;
 const QUERIES: [(&str, &str, &str); 3] =
     [("uTPC-C", "Table 1", "E0.2"), ("uSS", "Table 2", "E0.3"), ("uNJ", "Table 2", "E0.3")];
 
-pub(super) fn all() -> Vec<Derived> {
-    let mut all: Vec<Derived> = ["L1", "L2", "Memory"].map(latency).into_iter().collect();
+pub(super) fn all() -> Vec<RecomputedFigure> {
+    let mut all: Vec<RecomputedFigure> = ["L1", "L2", "Memory"].map(latency).into_iter().collect();
     for (query, table, row) in QUERIES {
         all.extend(mix(query, table, row));
         all.extend(cpi(query, row));
@@ -23,13 +23,13 @@ fn at(table: &str, row: &str, column: &str) -> Input {
 }
 
 /// LMBench's times in cycles of 3.4 GHz.
-fn latency(level: &str) -> Derived {
+fn latency(level: &str) -> RecomputedFigure {
     let clock = exact(claimed(hassanein(), "latency-clock"));
     let inputs = vec![at("Section 3.1", "Latency", level), clock];
     Check::new("E0.1", format!("latency of {level} in cycles"), inputs).by(|v| Ok(v[0] * v[1]))
 }
 
-fn mix(query: &str, table: &str, row: &'static str) -> [Derived; 2] {
+fn mix(query: &str, table: &str, row: &'static str) -> [RecomputedFigure; 2] {
     let kinds = ["Load", "Store", "Branch", "Other"].map(|kind| format!("{kind} instructions"));
     let kinds = kinds.map(|kind| at(table, &kind, query)).to_vec();
     let memory = at(table, "Memory instructions, in the text", query);
@@ -38,7 +38,7 @@ fn mix(query: &str, table: &str, row: &'static str) -> [Derived; 2] {
     [whole.whole().by(|v| Ok(v.iter().sum())), loads_and_stores.by(|v| Ok(v[0] + v[1]))]
 }
 
-fn cpi(query: &str, row: &'static str) -> [Derived; 2] {
+fn cpi(query: &str, row: &'static str) -> [RecomputedFigure; 2] {
     const TABLE: &str = "Sections 4 and 5";
     let of = |row: &str| at(TABLE, row, query);
     let halted = format!("{query}: share of halted cycles, %");

@@ -1,10 +1,10 @@
 //! Figure 8: the bars that its text implies, and how much of them the tables explain.
 
 use super::{SIZES, at, exact, said};
-use crate::published::derived::{Check, Derived, Input, Nature};
-use workahead_counters::cycles::{Component, NonOverlapped, Origin, Value};
+use crate::published::derived::{Check, Input, Nature, RecomputedFigure};
+use workahead_counters::cycles::{Component, NonOverlappedSum, Origin, Value};
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     SIZES.into_iter().flat_map(|size| [bar(size), explained(size), rest(size)]).collect()
 }
 
@@ -14,11 +14,11 @@ fn measured(size: &str) -> Vec<Input> {
 }
 
 fn implied(v: &[f64]) -> Value {
-    NonOverlapped::implied_cpi(&Ok(v[0]), &Ok(v[1] / 100.0))
+    NonOverlappedSum::implied_cpi(&Ok(v[0]), &Ok(v[1] / 100.0))
 }
 
 /// The bar's height (A19's 6.23, 4.88, 4.14).
-fn bar(size: &str) -> Derived {
+fn bar(size: &str) -> RecomputedFigure {
     let says = format!("{size}: non-overlapped CPI that Figure 8 implies");
     Check::new("E2.12", says, measured(size)).by(implied)
 }
@@ -54,11 +54,11 @@ fn sum(v: &[f64]) -> Value {
         misses("L2 misses", v[4], v[5], "Table 7"),
         Component::of_events("branches", &mispredicted, v[8], quoted("Table 5")),
     ];
-    NonOverlapped { components }.cpi()
+    NonOverlappedSum { components }.cpi()
 }
 
 /// The parts of the bar that the tables give.
-fn explained(size: &str) -> Derived {
+fn explained(size: &str) -> RecomputedFigure {
     let says = format!("{size}: non-overlapped CPI without ITLB and minor stalls, by the tables");
     Check::new("E2.12", says, parts(size))
         .nature(Nature::Estimate)
@@ -67,7 +67,7 @@ fn explained(size: &str) -> Derived {
 }
 
 /// What is left of the bar for ITLB misses and minor stalls.
-fn rest(size: &str) -> Derived {
+fn rest(size: &str) -> RecomputedFigure {
     let mut inputs = measured(size);
     inputs.extend(parts(size));
     let says = format!("{size}: what Figure 8 leaves for ITLB and minor stalls");

@@ -1,11 +1,11 @@
 //! Tables 1, 5 to 9 and 18: branches, the bus, dirty misses, states of lines, and the method.
 
 use super::{at, cpis, exact, instruction_share, mixed, said};
-use crate::published::derived::{Check, Derived, Input};
+use crate::published::derived::{Check, Input, RecomputedFigure};
 use crate::published::keeton;
 use workahead_counters::cycles::{LineStates, Value, ratio};
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     let mut all = branches();
     all.extend(latencies());
     all.extend(dirty_misses());
@@ -18,7 +18,7 @@ pub(super) fn all() -> Vec<Derived> {
 
 /// Table 5: overall is the database's and the system's, rates by instructions and ratios by
 /// branches.
-fn branches() -> Vec<Derived> {
+fn branches() -> Vec<RecomputedFigure> {
     let cell = |row: &str, column: &str| at("Table 5", row, column);
     let inputs = |rows: &[&str]| {
         let cells = rows.iter().flat_map(|row| [cell(row, "DB"), cell(row, "OS")]);
@@ -61,7 +61,7 @@ fn branches() -> Vec<Derived> {
 }
 
 /// Tables 1, 6 and 7 beside the text's round figures.
-fn latencies() -> Vec<Derived> {
+fn latencies() -> Vec<RecomputedFigure> {
     let base = |row: &str| at("Table 1", row, "Base System");
     let speed = || exact(base("Processor speed"));
     let first = vec![base("Memory speed, first of 14-1-1-1"), speed(), base("System bus speed")];
@@ -85,7 +85,7 @@ fn latencies() -> Vec<Derived> {
 }
 
 /// Table 8: what doubles the share of dirty misses.
-fn dirty_misses() -> Vec<Derived> {
+fn dirty_misses() -> Vec<RecomputedFigure> {
     const ONE_PROCESSOR: &str = "nobody else can hold a line dirty with one processor: the paper \
         takes that count for another signal itself";
     let ratio_of = |from: Input, to: Input| {
@@ -111,7 +111,7 @@ fn dirty_misses() -> Vec<Derived> {
 }
 
 /// Shares of states add up to a whole.
-fn states(table: &str, row: &'static str) -> Vec<Derived> {
+fn states(table: &str, row: &'static str) -> Vec<RecomputedFigure> {
     let rows = &keeton().table(table).expect("it is in the file").rows;
     let sum = |name: &str| {
         let inputs = ["M", "E", "S", "I"].map(|state| at(table, name, state)).to_vec();
@@ -122,7 +122,7 @@ fn states(table: &str, row: &'static str) -> Vec<Derived> {
 }
 
 /// Hits of the database's stores to modified lines.
-fn store_hits() -> [Derived; 3] {
+fn store_hits() -> [RecomputedFigure; 3] {
     ["Store, 1 P", "Store, 2 P", "Store, 4 P"].map(|row| {
         let inputs = ["M", "E", "S", "I"].map(|state| at("Table 18", row, state)).to_vec();
         let says = format!("{row}: hits to modified lines, %");
@@ -135,7 +135,7 @@ fn store_hits() -> [Derived; 3] {
 }
 
 /// How many observations section 2.5 can have had.
-fn method() -> Vec<Derived> {
+fn method() -> Vec<RecomputedFigure> {
     let counts = |ids: &[&str]| ids.iter().map(|id| exact(said(id))).collect::<Vec<Input>>();
     let least = keeton().claim("observations").and_then(|claim| match claim.quantity()? {
         super::Quantity::Between(least, _) => Some((claim, least)),

@@ -1,7 +1,7 @@
 //! Tables 15 to 17: decoding and retiring by width.
 
 use super::{at, cpis, exact, percent, said};
-use crate::published::derived::{Check, Derived, Input, Nature};
+use crate::published::derived::{Check, Input, Nature, RecomputedFigure};
 use workahead_counters::cycles::{
     Profile, Reciprocals, Value, computation_cpi, computation_ucpi, ratio, speculative_factor,
     time_share,
@@ -16,7 +16,7 @@ const UOPS: Table = ("Table 17", "µop retire", "E2.10");
 /// Columns here, and what other tables call them.
 const COLUMNS: [(&str, &str); 3] = [("Overall", "Overall"), ("Database", "DB"), ("OS", "OS")];
 
-pub(super) fn all() -> Vec<Derived> {
+pub(super) fn all() -> Vec<RecomputedFigure> {
     let mut all = Vec::new();
     for (column, elsewhere) in COLUMNS {
         for table in [DECODE, RETIRE, UOPS] {
@@ -49,7 +49,7 @@ fn profile(cycles: &[f64]) -> Result<Profile, workahead_counters::cycles::Unavai
 }
 
 /// Shares add up to a whole.
-fn wholes(table: Table, column: &str) -> [Derived; 2] {
+fn wholes(table: Table, column: &str) -> [RecomputedFigure; 2] {
     let whole = |of: &str, inputs| {
         let says = format!("{}, {column}, all widths, % {of}", table.0);
         Check::new(table.2, says, inputs).whole().by(|v| Ok(v.iter().sum()))
@@ -58,7 +58,7 @@ fn wholes(table: Table, column: &str) -> [Derived; 2] {
 }
 
 /// Shares of instructions out of shares of cycles (A21).
-fn shares(table: Table, column: &str) -> Vec<Derived> {
+fn shares(table: Table, column: &str) -> Vec<RecomputedFigure> {
     let printed = instructions(table, column).into_iter().enumerate();
     printed
         .map(|(index, printed)| {
@@ -71,7 +71,7 @@ fn shares(table: Table, column: &str) -> Vec<Derived> {
 
 /// CPI, µCPI, speculation and µops per instruction out of the profiles (A21), against what other
 /// counters gave.
-fn rates(column: &str, elsewhere: &str) -> [Derived; 4] {
+fn rates(column: &str, elsewhere: &str) -> [RecomputedFigure; 4] {
     const SLOTS: &str = "the profile and the figure were counted in different intervals";
     let retired = || cycles(RETIRE, column);
     let with = |mut one: Vec<Input>, other: Vec<Input>| {
@@ -104,7 +104,7 @@ fn rates(column: &str, elsewhere: &str) -> [Derived; 4] {
 }
 
 /// Computation µCPI out of the shares of µops (A18), with 0.33 and with a third.
-fn computation(column: &str, elsewhere: &str) -> [Derived; 2] {
+fn computation(column: &str, elsewhere: &str) -> [RecomputedFigure; 2] {
     [(Reciprocals::Rounded, "0.33"), (Reciprocals::Exact, "1/3")].map(|(reciprocals, third)| {
         let says = format!("computation µCPI with {third}");
         let check = Check::new("A18", says, instructions(UOPS, column)).cell(at(
@@ -126,7 +126,7 @@ fn ucpi(percents: &[f64], reciprocals: Reciprocals) -> Value {
 }
 
 /// Overall cycles are the database's and the system's, by time.
-fn mixture(table: Table) -> Vec<Derived> {
+fn mixture(table: Table) -> Vec<RecomputedFigure> {
     let columns = ["Overall", "Database", "OS"].map(|column| cycles(table, column));
     let [overall, database, system] = columns;
     let rows = overall.into_iter().zip(database.into_iter().zip(system));
@@ -145,7 +145,7 @@ fn mixture(table: Table) -> Vec<Derived> {
 }
 
 /// The example of sections 3.1 and 5.3: an example's figures are what they are, unrounded.
-fn example() -> Vec<Derived> {
+fn example() -> Vec<RecomputedFigure> {
     let shares = || {
         ["example-single", "example-double", "example-triple"].map(|id| exact(said(id))).to_vec()
     };
@@ -178,7 +178,7 @@ fn example() -> Vec<Derived> {
 }
 
 /// What the text says of the profiles.
-fn text() -> Vec<Derived> {
+fn text() -> Vec<RecomputedFigure> {
     let idle = [DECODE, RETIRE, UOPS].map(|table| {
         let none = cycles(table, "Overall").swap_remove(0);
         let says = format!("cycles of {} width 0, %", table.1);

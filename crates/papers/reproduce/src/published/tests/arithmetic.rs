@@ -1,10 +1,13 @@
 //! What the printed figures give, by hand, and what they contradict.
 
-use crate::published::{Agreement, Contradiction, Derived, Nature, contradictions, derived};
+use crate::published::{
+    Agreement, Contradiction, Nature, RecomputedFigure, contradictions, derived,
+};
 
 /// The one that says this, to this number of decimals.
 fn gives(says: &str, ours: f64, decimals: i32) {
-    let found: Vec<Derived> = derived().into_iter().filter(|of| of.says.contains(says)).collect();
+    let found: Vec<RecomputedFigure> =
+        derived().into_iter().filter(|of| of.says.contains(says)).collect();
     assert_eq!(found.len(), 1, "{says}: {} of them", found.len());
     let half = 0.5 * 10f64.powi(-decimals) + 1e-9;
     assert!((found[0].ours - ours).abs() <= half, "{says}: {} is not {ours}", found[0].ours);
@@ -66,10 +69,10 @@ fn profiles_of_tables_15_to_17() {
     gives("CPI out of the retire profile (Table 10, Measured, CPI, Overall)", 2.84, 2);
     gives("µCPI out of the retire profile (Table 10, Measured, CPµ, Overall)", 1.57, 2);
     gives("decoded over retired (Table 5, Speculative exec. factor, Overall)", 1.42, 2);
-    let shares: Vec<Derived> =
+    let shares: Vec<RecomputedFigure> =
         derived().into_iter().filter(|of| of.says.starts_with("out of the shares")).collect();
     assert_eq!(shares.len(), 27);
-    assert!(shares.iter().all(Derived::agrees), "their own % of instructions");
+    assert!(shares.iter().all(RecomputedFigure::agrees), "their own % of instructions");
 }
 
 #[test]

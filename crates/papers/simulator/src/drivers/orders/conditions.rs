@@ -10,11 +10,11 @@ use super::tables::{Tables, order_key};
 /// A condition that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the order-entry engine lost its consistency: {0} does not hold")]
-pub struct Inconsistent(pub &'static str);
+pub struct Inconsistency(pub &'static str);
 
 impl Engine {
     /// Checks all conditions.
-    pub(super) fn check(&self) -> Result<(), Inconsistent> {
+    pub(super) fn check(&self) -> Result<(), Inconsistency> {
         let tables = &self.tables;
         let conditions = [
             ("w_ytd = sum(d_ytd)", warehouses(tables)),
@@ -29,7 +29,7 @@ impl Engine {
             ("all latches and locks are free at the end", self.is_quiet()),
         ];
         match conditions.into_iter().find(|(_, holds)| !holds) {
-            Some((says, _)) => Err(Inconsistent(says)),
+            Some((says, _)) => Err(Inconsistency(says)),
             None => Ok(()),
         }
     }

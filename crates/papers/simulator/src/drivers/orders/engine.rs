@@ -209,4 +209,4 @@ fn sorted(mut pairs: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
 }
 
 /// An engine shared by its clients.
-pub(super) type Shared = Rc<std::cell::RefCell<Engine>>;
+pub(super) type SharedEngine = Rc<std::cell::RefCell<Engine>>;

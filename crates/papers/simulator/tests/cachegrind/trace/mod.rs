@@ -148,13 +148,13 @@ struct Last {
 
 /// State of reader and writer: the previous record of every thread and kind.
 #[derive(Debug, Clone)]
-struct Said {
+struct RecordHistory {
     thread: u16,
     last: Vec<[Last; KINDS]>,
     records: u64,
 }
 
-impl Said {
+impl RecordHistory {
     /// Initial state for `threads` threads, at most [`THREADS_MAX`].
     fn nothing(threads: u16) -> Self {
         Self { thread: 0, last: vec![Default::default(); usize::from(threads)], records: 0 }

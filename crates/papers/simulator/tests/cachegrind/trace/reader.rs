@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use super::{
     ADDRESS_BITS, AFTERS, END, HAS_BYTES, HAS_INSTRUCTIONS, HAS_THREAD, Header, INSTRUCTIONS_MAX,
-    KINDS, Kind, MAGIC, Record, Said, THREADS_MAX, TraceError, VERSION, zag_zig,
+    KINDS, Kind, MAGIC, Record, RecordHistory, THREADS_MAX, TraceError, VERSION, zag_zig,
 };
 
 /// Bytes read at a time.
@@ -16,7 +16,7 @@ const BUFFER: usize = 1 << 16;
 pub(crate) struct Reader<R> {
     bytes: Bytes<R>,
     header: Header,
-    said: Said,
+    said: RecordHistory,
     is_over: bool,
 }
 
@@ -51,7 +51,7 @@ impl<R: Read> Reader<R> {
         let zero = bytes.byte("a zero")?;
         bytes.within("the last byte of the header", zero.into(), (0, 0))?;
         let header = Header { threads, after: AFTERS[usize::from(after)], line, page };
-        Ok(Self { bytes, header, said: Said::nothing(threads), is_over: false })
+        Ok(Self { bytes, header, said: RecordHistory::nothing(threads), is_over: false })
     }
 
     /// The header.

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use super::{
     ADDRESS_BITS, AFTERS, END, HAS_BYTES, HAS_INSTRUCTIONS, HAS_THREAD, Header, INSTRUCTIONS_MAX,
-    Kind, Last, MAGIC, Record, Said, THREADS_MAX, TraceError, VERSION, zig_zag,
+    Kind, Last, MAGIC, Record, RecordHistory, THREADS_MAX, TraceError, VERSION, zig_zag,
 };
 
 /// Writes a trace. Without [`finish`](Self::finish) it is incomplete.
@@ -13,7 +13,7 @@ pub(crate) struct Writer<W: Write> {
     to: BufWriter<W>,
     hasher: crc32fast::Hasher,
     at: u64,
-    said: Said,
+    said: RecordHistory,
 }
 
 impl<W: Write> Writer<W> {
@@ -39,7 +39,7 @@ impl<W: Write> Writer<W> {
         };
         let (line, page) = (shift("a line", header.line)?, shift("a page", header.page)?);
         let after = AFTERS.iter().position(|after| *after == header.after).unwrap_or_default();
-        let said = Said::nothing(header.threads);
+        let said = RecordHistory::nothing(header.threads);
         let mut writer =
             Self { to: BufWriter::new(to), hasher: crc32fast::Hasher::new(), at: 0, said };
         writer.put(&MAGIC)?;

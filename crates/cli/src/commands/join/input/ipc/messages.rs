@@ -51,7 +51,7 @@ enum Next {
 }
 
 /// A message as it lies in the file: prefix, metadata, body.
-pub(super) struct Encapsulated {
+pub(super) struct EncapsulatedMessage {
     pub(super) bytes: Buffer,
     /// Its lengths; the offset is none, as the bytes begin with it.
     pub(super) block: Block,
@@ -107,7 +107,7 @@ impl Messages {
     }
 
     /// The next message; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Encapsulated>, ArrowError> {
+    pub(super) fn next(&mut self) -> Result<Option<EncapsulatedMessage>, ArrowError> {
         let Some((mut whole, body_bytes)) = self.metadata()? else { return Ok(None) };
         let metadata_bytes = whole.len();
         fits(metadata_bytes + body_bytes, self.bytes_max)?;
@@ -124,7 +124,7 @@ impl Messages {
             Ok(length)
         })?;
         let block = Block::new(0, metadata_bytes as i32, body_bytes as i64);
-        Ok(Some(Encapsulated { bytes: Buffer::from_vec(whole), block, size }))
+        Ok(Some(EncapsulatedMessage { bytes: Buffer::from_vec(whole), block, size }))
     }
 
     /// The next message's metadata with its prefix, and what it takes; its body is passed.

@@ -61,7 +61,7 @@ pub(super) fn room(
     let (start, length) = chunk.byte_range();
     let end = start.checked_add(length).filter(|end| *end <= file.len());
     ensure!(end.is_some(), "a column is beyond its end");
-    let mut seen = Seen::new(chunk, bytes_max);
+    let mut seen = ChunkMaxima::new(chunk, bytes_max);
     let places = metadata.offset_index().map(|index| index[group][leaf].page_locations());
     match places.filter(|places| !places.is_empty()) {
         None => seen.pages(file, start, start + length)?,
@@ -81,7 +81,7 @@ pub(super) fn room(
 }
 
 /// The largest of what was seen of a chunk.
-struct Seen<'a> {
+struct ChunkMaxima<'a> {
     chunk: &'a ColumnChunkMetaData,
     bytes_max: usize,
     dictionary: usize,
@@ -98,7 +98,7 @@ struct Seen<'a> {
     all_values: usize,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ChunkMaxima<'a> {
     fn new(chunk: &'a ColumnChunkMetaData, bytes_max: usize) -> Self {
         Self {
             chunk,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::super::loads::LOADS;
-use super::super::record::{Cell, Named};
+use super::super::record::{Cell, SchedulerName};
 use super::*;
 
 fn record(values: &[(&str, &str, &str, &[f64])]) -> Record {
-    let named = |words: &str| Named {
+    let named = |words: &str| SchedulerName {
         words: words.to_owned(),
         ours: words.starts_with("itas"),
         name: None,
