@@ -259,7 +259,7 @@ class Fuzzer:
         return result
 
     def wrong(self, case, way):
-        """What is wrong with one way of a case; None if nothing."""
+        """The fault of one way of a case; None if there is none."""
         tables = [case.table(side) for side in range(2)]
         result = self.ours(case, tables, way)
         if result is None or isinstance(result, str):

@@ -82,7 +82,7 @@ def main():
     parser.add_argument("engine")
     parser.add_argument("--threads", type=int, required=True)
     arguments = parser.parse_args()
-    # What a library prints must not get between the replies.
+    # The output of a library must not get between the replies.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # Before the engine is loaded: thread pools are sized then. The CPUs are pinned.py's part.

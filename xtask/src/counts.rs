@@ -1,4 +1,4 @@
-//! What libtest's closing lines say, added up.
+//! The sums of libtest's closing lines.
 
 /// Passed, failed and ignored tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -45,7 +45,7 @@ const MANIFEST: &str = "crates/execute/sql/Cargo.toml";
 
 /// The join for engines on DataFusion, as they would add it.
 const JOIN: Selection = Selection { name: "the join", arguments: &["-p", "workahead-datafusion"] };
-/// What it must not bring: each would add minutes to an engine's build.
+/// Crates that it must not bring: each would add minutes to an engine's build.
 const NOT_IN_JOIN: [&str; 4] = ["datafusion", "datafusion-sql", "sqlparser", "parquet"];
 
 /// Versions of packages, each with the sets of features that it is built with.

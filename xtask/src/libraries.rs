@@ -1,4 +1,4 @@
-//! What the crates for programs without an engine promise: walks and lookup build without `std`, on
+//! Promises of the crates for programs without an engine: walks and lookup build without `std`, on
 //! the oldest Rust that the manifest names, and as the packages that would be uploaded.
 
 use anyhow::{Context, Result};

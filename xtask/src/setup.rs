@@ -108,7 +108,7 @@ fn of_default_build() -> Vec<Need> {
     .into()
 }
 
-/// What only `cargo xtask test --all` calls.
+/// Programs that only `cargo xtask test --all` calls.
 fn of_proofs() -> [Need; 3] {
     [
         Need {
@@ -135,7 +135,7 @@ fn of_proofs() -> [Need; 3] {
     ]
 }
 
-/// What studies run on, are held against and are read with.
+/// Programs that studies run on, are held against and are read with.
 fn of_studies() -> [Need; 5] {
     [
         Need {

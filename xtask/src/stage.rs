@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// What the summary says of one stage.
+/// The summary of one stage.
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
     pub(crate) outcome: Outcome,

@@ -35,7 +35,7 @@ impl Workspace {
         Self { root, commit: "unknown".into() }
     }
 
-    /// What was checked out when this program started, and whether the tree differed from it.
+    /// The commit checked out when this program started, and whether the tree differed from it.
     pub(crate) fn commit(&self) -> &str {
         &self.commit
     }

@@ -95,8 +95,8 @@ fn of_table<K: Key>(table: &Table<K>, state: FoldedState, keys: &[K]) -> u64 {
     total
 }
 
-/// What a user of hashbrown can do: hash a block of keys, ask for the lines where the table most
-/// likely has them, by what its source says of its layout, and look the block before it up.
+/// The best that a user of hashbrown can do: hash a block of keys, ask for the lines where the
+/// table most likely has them, by the layout in its source, and look the block before it up.
 fn by_hand<K: Key>(table: &Table<K>, state: FoldedState, keys: &[K]) -> u64 {
     let first = table.iter_buckets().next().expect("the table has entries");
     let entry = table.get_bucket(first).expect("the bucket was just given");
@@ -126,7 +126,7 @@ fn by_hand<K: Key>(table: &Table<K>, state: FoldedState, keys: &[K]) -> u64 {
     total
 }
 
-/// What a user can do who has read more of it: a hint for the control bytes, guessed as above,
+/// A closer reading of the source: a hint for the control bytes, guessed as above,
 /// which then say which entry may be the key's; a hint for that, and it is read a block later.
 fn by_tags<K: Key>(table: &Table<K>, state: FoldedState, keys: &[K]) -> u64 {
     let first = table.iter_buckets().next().expect("the table has entries");

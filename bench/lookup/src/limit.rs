@@ -1,4 +1,4 @@
-//! What this machine can do at most: random lines of a large memory, with many under way.
+//! The limit of this machine: random lines of a large memory, with many under way.
 
 use std::hint::black_box;
 

@@ -27,7 +27,7 @@ const SMALL_S: u64 = 12;
 /// Pairs without a regression.
 const NULL_PAIRS: usize = 20;
 
-/// What clients of pgbench run.
+/// Transactions of the pgbench clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
     /// One customer's orders, by an index.
@@ -70,7 +70,7 @@ impl Load {
     }
 }
 
-/// What is planted between two captures.
+/// The change between two captures.
 #[derive(Debug, Clone, Copy)]
 enum Plant {
     /// Nothing.
@@ -93,7 +93,7 @@ struct Trial {
     name: &'static str,
     load: Load,
     plant: Plant,
-    /// What the first cause says, if it is the planted one.
+    /// Words that the first cause must hold for the planted change.
     first: &'static [&'static str],
     /// Whether settings, catalogue or the kernel's files show that something was changed.
     leaves_a_trace: bool,

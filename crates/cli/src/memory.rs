@@ -104,7 +104,7 @@ impl Budget {
         self.pool.limit()
     }
 
-    /// What a batch of a file may take: a quarter of the limit, or of the memory that there is.
+    /// Most bytes of a batch of a file: a quarter of the limit, or of the memory that there is.
     pub(crate) fn batch_bytes(&self, machine: &Machine) -> usize {
         let allowed = machine.memory.allowed_bytes.and_then(|bytes| usize::try_from(bytes).ok());
         self.limit().or(allowed).unwrap_or(usize::MAX) / BATCH_SHARE

@@ -222,7 +222,7 @@ fn temporary(home: &Path) -> PathBuf {
 }
 
 impl Places {
-    /// What a cell's settings require.
+    /// Adds the places that a cell's settings require.
     fn add(&mut self, cell: &Cell) {
         let text = |key| cell.get(key).and_then(Setting::as_text);
         let files = ["file", "set_up"].into_iter().filter_map(text).map(PathBuf::from);

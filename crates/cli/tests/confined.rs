@@ -64,7 +64,7 @@ fn run(place: &Place, times: usize, method: &str, environment: &[(&str, &Path)])
     assert!(place.path("out/report.html").exists());
 }
 
-/// What the hostile library wrote down, if it has been loaded.
+/// The log of the hostile library, if it has been loaded.
 fn tried(place: &Place) -> Option<String> {
     let all = fs::read_dir(place.path("data/duckdb")).ok()?.map(|entry| entry.unwrap().path());
     let mut all = all.filter(|path| path.extension().is_some_and(|name| name == "tried"));
@@ -78,7 +78,7 @@ fn a_database_that_does_its_worst_reaches_nothing_and_the_run_goes_on() {
     fs::create_dir(place.path("mine")).unwrap();
     let victim = place.path("mine/victim");
     fs::write(&victim, "precious").unwrap();
-    // What the next command would load and run.
+    // A file that the next command would load and run.
     let cache = place.path("cache");
     let next = cache.join("workahead/duckdb/1/libduckdb.so");
     fs::create_dir_all(next.parent().unwrap()).unwrap();

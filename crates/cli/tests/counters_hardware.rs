@@ -65,7 +65,7 @@ fn succeeds(output: &Output) {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// What was recorded of a run: counts by privilege and event, of all slots and CPUs together.
+/// The record of a run: counts by privilege and event, of all slots and CPUs together.
 struct RecordedCounts {
     counts: BTreeMap<(String, String), f64>,
     slots: usize,
@@ -274,7 +274,7 @@ fn counters_that_others_take_spoil_slots_and_never_values() {
     assert!(thrown_away > 0, "all had their counters");
 }
 
-/// What `counters profile` finds of a command, as stacks with their samples.
+/// Output of `counters profile` for a command, as stacks with their samples.
 fn folded(place: &Place, options: &[&str], command: &[&str]) -> Vec<(String, f64)> {
     let first = ["counters", "profile", "--folded", "stacks.txt", "-o", "said.txt"];
     succeeds(&place.run(&[&first[..], options, &["--"], command].concat()));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hostile::{RunEnd, run};
 use process::{Place, interrupt, text, tiny_study};
 
-/// What a server does once it has received a request.
+/// The behaviour of a server once it has received a request.
 #[derive(Clone, Copy)]
 enum Answer {
     Rows,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::sysroot::Sysroot;
 
-/// What a cache holds.
+/// The contents of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheKind {
@@ -25,7 +25,7 @@ pub enum CacheKind {
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u32,
-    /// What it holds.
+    /// Its contents.
     pub kind: CacheKind,
     /// Its size.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! What the control groups of this process allow: CPUs, memory, CPU time (cgroups(7)).
+//! The limits of this process's control groups: CPUs, memory, CPU time (cgroups(7)).
 //!
 //! ```text
 //! /proc/self/cgroup     which group, per hierarchy:   0::/user.slice/job      (version 2)
@@ -20,7 +20,7 @@ pub(crate) struct Limits {
     /// CPU seconds per second.
     pub(crate) cpu_quota: Option<f64>,
     pub(crate) memory_bytes: Option<u64>,
-    /// What may still be used under the tightest limit.
+    /// The memory left under the tightest limit.
     pub(crate) memory_left_bytes: Option<u64>,
 }
 

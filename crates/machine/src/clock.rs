@@ -76,7 +76,7 @@ impl Moment {
         self.wall.elapsed().as_secs_f64()
     }
 
-    /// What has passed since. Only the thread that took the moment can ask for its CPU time.
+    /// The time since. Only the thread that took the moment can ask for its CPU time.
     #[must_use]
     pub fn elapsed(&self) -> ElapsedTime {
         ElapsedTime {

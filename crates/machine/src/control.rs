@@ -13,7 +13,8 @@
 //! the machine's own. A panic is answered by the drops of its unwinding, not by a hook: a panic in
 //! some worker that is caught must not change the machine under the measurement that goes on.
 //!
-//! What a machine can't do is not an error but an answer, [`Unsupported`], for the report to print.
+//! An ability that a machine lacks is not an error but an answer, [`Unsupported`], for the report
+//! to print.
 
 mod journal;
 pub mod placement;
@@ -29,7 +30,7 @@ use journal::{Entry, Journal};
 
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
-/// What this machine cannot do, in words for the report.
+/// An ability that this machine lacks, in words for the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Unsupported(pub String);
@@ -45,7 +46,7 @@ impl fmt::Display for Unsupported {
 pub struct RestoredSetting {
     /// The file of the setting.
     pub path: String,
-    /// What it has now.
+    /// Its present value.
     pub value: String,
     /// Why it is not what it was before, if it is not.
     pub trouble: Option<String>,
@@ -65,7 +66,7 @@ struct ControlState {
     closed: bool,
 }
 
-/// What the signal handler's thread can reach.
+/// The states that the signal handler's thread can reach.
 static ALIVE: Mutex<Vec<Weak<Mutex<ControlState>>>> = Mutex::new(Vec::new());
 
 /// A panic while a lock was held leaves nothing half done here: the journal is on the disk.

@@ -24,7 +24,7 @@ pub enum Error {
     Pin {
         /// The requested CPU.
         cpu: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system refused to keep a thread on some CPUs.
@@ -32,7 +32,7 @@ pub enum Error {
     StayOn {
         /// The requested CPUs.
         cpus: CpuSet,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The affinity of this thread could not be read.
@@ -64,7 +64,7 @@ pub enum Error {
     Save {
         /// The file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// There is no place to save limits.

@@ -1,4 +1,4 @@
-//! What the machine can testify: hardware counters, and the evidence tier that follows.
+//! The machine's evidence: hardware counters, and the evidence tier that follows.
 //!
 //! | tier | evidence |
 //! |---|---|
@@ -122,7 +122,7 @@ fn holds_counter(root: &Sysroot, sources: &[String]) -> bool {
     is_on && (!is_arm || interrupts())
 }
 
-/// What the kernel lets this process watch.
+/// The kernel's permission for this process to count.
 enum Leave {
     Nothing,
     Itself,

@@ -1,4 +1,4 @@
-//! What this computer is: topology, siblings, caches, pages, pinning; and its measured limits.
+//! This computer: topology, siblings, caches, pages, pinning; and its measured limits.
 //!
 //! Deliberately absent: this crate prints nothing, knows no operator, and reads no table of what a
 //! named CPU model ought to do.

@@ -1,4 +1,4 @@
-//! What this machine can do, measured.
+//! The limits of this machine, measured.
 //!
 //! ```text
 //! touch memory ─► latency over sizes ─► cache sizes: L2, the last level that is really ours
@@ -82,6 +82,6 @@ pub struct Limits {
     /// The share of the time for which the measuring threads had their CPUs: well below 1, the
     /// machine had other work, and figures are lower than they need be.
     pub presence: f64,
-    /// What could not be measured, in words.
+    /// Limits that could not be measured, in words.
     pub limitations: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What this computer is, read once.
+//! The description of this computer, read once.
 //!
 //! ```text
 //! /proc, /sys below a root ─► topology, caches, memory, huge pages, control groups,
@@ -20,7 +20,7 @@ use crate::tlb::Tlb;
 use crate::topology::{self, Core, CoreKind, Node, Package, Smt};
 use crate::virtualisation::Virtualisation;
 
-/// What a computer is, as far as it tells.
+/// A computer, as far as it tells.
 ///
 /// ```
 /// use workahead_machine::Machine;
@@ -41,7 +41,7 @@ pub struct Machine {
     pub cpus: Cpus,
     /// Simultaneous multi-threading.
     pub smt: Smt,
-    /// What sits in the sockets; empty when unknown.
+    /// The packages in the sockets; empty when unknown.
     pub packages: Vec<Package>,
     /// NUMA nodes; empty when unknown.
     pub nodes: Vec<Node>,

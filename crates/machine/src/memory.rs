@@ -12,11 +12,11 @@ use crate::sysroot::{Sysroot, field};
 pub struct Memory {
     /// All memory of the machine.
     pub total_bytes: Option<u64>,
-    /// What the system could give now without swapping (`MemAvailable`).
+    /// Memory that the system could give now without swapping (`MemAvailable`).
     pub available_bytes: Option<u64>,
     /// The tightest memory limit of the control groups this process is in.
     pub cgroup_limit_bytes: Option<u64>,
-    /// What may be used now: the smaller of what is available and what the control groups leave.
+    /// Memory that may be used now: the smaller of the available and the control groups' rest.
     pub allowed_bytes: Option<u64>,
 }
 

@@ -59,7 +59,7 @@ pub enum AllocationError {
         bytes: usize,
         /// The pool's bound.
         limit_bytes: usize,
-        /// What others hold.
+        /// Bytes that others hold.
         lent_bytes: usize,
     },
 }

@@ -1,5 +1,5 @@
-//! What a server used between two moments: its processes and threads, its control group, the
-//! machine around it.
+//! Resources that a server used between two moments: its processes and threads, its control group,
+//! the machine around it.
 //!
 //! ```text
 //! let mut tree = Tree::of(pid);

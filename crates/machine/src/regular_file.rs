@@ -1,7 +1,7 @@
 //! Regular files of bounded size, and nothing else.
 //!
-//! What a study or a result directory names may be a device without end, a pipe that nobody writes
-//! to, or a link to one. A size that a file states is not trusted either: reading is what ends.
+//! A path in a study or a result directory may be a device without end, a pipe that nobody writes
+//! to, or a link to one. A size that a file states is not trusted either: reading has the limit.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};

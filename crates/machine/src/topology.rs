@@ -14,7 +14,7 @@ use crate::sysroot::{Sysroot, field};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// What sits in one socket.
+/// The package in one socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
     /// The system's number for it.

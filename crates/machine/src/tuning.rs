@@ -64,7 +64,7 @@ pub fn of(root: &Sysroot, pid: Option<u32>) -> BTreeMap<String, String> {
     facts
 }
 
-/// What a server's process was given.
+/// The settings of a server's process.
 fn of_process(root: &Sysroot, pid: u32) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     if let Some(allowance) = Allowance::of(root, pid) {

@@ -22,7 +22,7 @@ fn main() {
     let status = Command::new(&clang)
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", target])
         .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-        // What the headers of libbpf do.
+        // The headers of libbpf lack declarations.
         .args(["-Wno-missing-declarations"])
         .arg(format!("-I{policy}"))
         .arg(format!("-I{}", of("DEP_BPF_INCLUDE")))

@@ -38,7 +38,7 @@ impl Place {
         root
     }
 
-    /// What the program of a checkout prints, built where it has to be.
+    /// The output of a checkout's program, built where it has to be.
     fn prints(&self, root: &Path) -> String {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         cargo.current_dir(root).args(["run", "--quiet", "--offline"]);

@@ -72,7 +72,7 @@ struct Cell {
     figures: std::collections::BTreeMap<String, f64>,
 }
 
-/// What should not be so.
+/// The faults of a record.
 fn wrong(record: &Record) -> Vec<String> {
     let mut wrong = Vec::new();
     for Scheduler { words, name } in &record.schedulers {

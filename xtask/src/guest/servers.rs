@@ -120,8 +120,8 @@ impl Run {
         Ok(loops / (loops + self.measure("server_cpu_s")? + self.measure("client_cpu_s")?))
     }
 
-    /// What `crates/schedule/scheduler` states with its own patience and slice, if all were on one
-    /// CPU.
+    /// The longest wait by `crates/schedule/scheduler`, with its own patience and slice, if all
+    /// were on one CPU.
     fn wait_most_ms(&self) -> Result<f64> {
         const LOOPS: f64 = 4.0;
         let tasks = self.measure("server_threads")? + self.measure("clients")? + LOOPS;
@@ -136,7 +136,7 @@ fn middle(runs: &[&Run], of: impl Fn(&Run) -> Result<f64>) -> Result<f64> {
     Ok(median(values))
 }
 
-/// What was seen of one server, and what of it should not be so.
+/// The figures of one server, and the faults among them.
 fn judge(runs: &[Run]) -> Result<(String, Vec<String>)> {
     if let Some(failure) = runs.iter().find_map(|run| run.failure.as_ref()) {
         return Ok(("a run failed".to_owned(), vec![failure.clone()]));

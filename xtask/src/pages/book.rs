@@ -116,12 +116,12 @@ fn those_there(summary: &str, tree: &Tree) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What is linked, without its anchor.
+/// The targets of links, without their anchors.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next())
 }
 
-/// What is a page of the book, and where everything lies in it.
+/// The pages of the book, and where everything lies in it.
 struct Book<'a> {
     tree: &'a Tree,
     pages: BTreeSet<String>,
@@ -166,7 +166,7 @@ impl Book<'_> {
         linked
     }
 
-    /// What is in a folder, for a reader who followed a link to it.
+    /// The contents of a folder, for a reader who followed a link to it.
     fn listing(&self, folder: &str) -> String {
         let inside = format!("{folder}/");
         let paths = self.tree.paths.iter().filter(|path| path.starts_with(&inside));

@@ -77,7 +77,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// What is run, and what is not with its reason.
+    /// The commands to run, and those that are not with their reasons.
     fn sort(&mut self, shown: Vec<PageCommand>) -> (Vec<PageCommand>, Vec<(usize, String)>) {
         let (mut run, mut not) = (Vec::new(), Vec::new());
         // Why the line before is left out: one that waits for it would wait for ever.
@@ -171,7 +171,7 @@ impl Runner<'_> {
         let mut script = String::from("set -euo pipefail\n");
         let _ = writeln!(script, "export PATH={:?}:\"$PATH\" NO_COLOR=1", self.program.folder());
         let _ = writeln!(script, "cd {folder:?}");
-        // What runs beside is the page's own, and ends with it.
+        // Commands that run beside are the page's own, and end with it.
         script.push_str("trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT\n");
         for (index, shown) in shown.iter().enumerate() {
             let _ = writeln!(script, "echo; echo '{MARK} {index}'\n{}", shown.text);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::tidy::links::resolve;
 
-/// What a page offers and what it asks for.
+/// The anchors of a page, and its links.
 #[derive(Default)]
 struct Page {
     ids: BTreeSet<String>,

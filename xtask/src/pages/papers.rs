@@ -19,7 +19,7 @@ const SECTIONS: [(&str, &[Section]); 4] = [
         &[
             section("S4.", "Zhou, Cieslewicz, Ross, Shah 2005: operators that work ahead"),
             section("E4.", "Its experiments"),
-            section("L4.", "What it left open"),
+            section("L4.", "Open questions"),
         ],
     ),
     (
@@ -27,7 +27,7 @@ const SECTIONS: [(&str, &[Section]); 4] = [
         &[
             section("S3.", "Yamada and Kusakabe 2010: a group one after the other, and beside"),
             section("E3.", "Its experiments"),
-            section("L3.", "What it left open"),
+            section("L3.", "Open questions"),
         ],
     ),
     (
@@ -35,13 +35,13 @@ const SECTIONS: [(&str, &[Section]); 4] = [
         &[
             section("S0.", "Hassanein, Rashid, Hammad 2008: a database under Hyper-Threading"),
             section("E0.", "Its experiments"),
-            section("L0.", "What it left open"),
+            section("L0.", "Open questions"),
             section("S1.", "Chang 2013: TPC-H by degrees of parallelism"),
             section("E1.", "Its experiments"),
-            section("L1.", "What it left open"),
+            section("L1.", "Open questions"),
             section("S2.", "Keeton, Patterson, He, Raphael, Baker 1998: where OLTP's cycles go"),
             section("E2.", "Its experiments"),
-            section("L2.", "What it left open"),
+            section("L2.", "Open questions"),
         ],
     ),
     (
@@ -49,7 +49,7 @@ const SECTIONS: [(&str, &[Section]); 4] = [
         &[
             section("HW", "The papers' hardware"),
             section("LX.", "Across the papers"),
-            section("A", "What is to hold when it is done"),
+            section("A", "Acceptance"),
             section("D", "Decisions"),
         ],
     ),

@@ -16,7 +16,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// What `WORKAHEAD_PROGRAM` names, or the target folder's.
+    /// The program that `WORKAHEAD_PROGRAM` names, or the target folder's.
     pub(super) fn find(workspace: &Workspace) -> Result<Self> {
         let built = workspace.target().join("debug/workahead");
         let path = std::env::var_os(NAME).map_or(built, PathBuf::from);
@@ -32,7 +32,7 @@ impl Program {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// What it prints; a failure is an error in its own words.
+    /// Its output; a failure is an error in its own words.
     pub(super) fn prints(&self, words: &[&str]) -> Result<String> {
         let output = Command::new(&self.path).args(words).output().context("workahead")?;
         let says = String::from_utf8_lossy(&output.stderr);

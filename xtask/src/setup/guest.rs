@@ -1,4 +1,4 @@
-//! What builds the scheduler, and boots the guests that it and the counters are tested in.
+//! Programs that build the scheduler, and boot the guests that it and the counters are tested in.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::workspace::{answers, succeed};
 
 /// The target of the counters' guest, whose programs are static.
 pub(crate) const ARM: &str = "aarch64-unknown-linux-gnu";
-/// What builds C for it, and links.
+/// The compiler and linker of C for it.
 pub(crate) const ARM_COMPILER: &str = "aarch64-linux-gnu-gcc";
 
 pub(super) fn needs() -> [Need; 4] {

@@ -74,7 +74,7 @@ pub(crate) struct Running {
     pub(crate) every_cell: bool,
 }
 
-/// What was built, and why not all of it was.
+/// The test programs that were built, and why not all of them were.
 pub(crate) struct Built {
     pub(crate) binaries: Vec<Binary>,
     pub(crate) failure: Option<String>,
@@ -255,7 +255,7 @@ fn slow_test(line: &str) -> Option<&str> {
 /// `test NAME ... ok`
 fn finished_test(line: &str) -> Option<&str> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    // What a test prints past libtest may stand between.
+    // Text that a test prints past libtest may stand between.
     (rest.ends_with("ok") || rest.ends_with("FAILED")).then_some(name)
 }
 

@@ -14,7 +14,7 @@ const BASES: [&str; 2] = ["origin/main", "main"];
 /// Files that every package is built with.
 const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "clippy.toml", ".cargo/config.toml"];
 
-/// What changed, and what has to be tested for it.
+/// The packages that changed, and those to be tested for it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangeSet {
     /// The commit that was compared with, and its name.

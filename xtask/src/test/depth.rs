@@ -5,7 +5,7 @@
 pub(crate) enum Depth {
     /// The default build.
     Usual,
-    /// What CI runs.
+    /// The stages that CI runs.
     All,
     /// By hand: every memory checker there is, four times the property tests' inputs, the model
     /// checker without a bound, joins against DuckDB; the results are kept in `bench/record/`.

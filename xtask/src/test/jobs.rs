@@ -66,7 +66,7 @@ impl StageEntry {
 
 type Run = fn(&Context) -> Result<Vec<Stage>>;
 
-/// What the stages look at.
+/// The input of the stages.
 pub(crate) struct Context<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) packages: &'a Packages,

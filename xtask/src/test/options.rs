@@ -29,7 +29,7 @@ papers), a crate by the name of its folder (join, study, sql …), xtask, or a s
   cargo xtask test --changed       what the commits of a branch touch
 ";
 
-/// What is to be done.
+/// The parsed options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) depth: Depth,

@@ -1,4 +1,4 @@
-//! What is said at the end: a line of each stage, the slowest programs, the total.
+//! The report at the end: a line of each stage, the slowest programs, the total.
 
 use super::binaries::Ran;
 use super::depth::Depth;

@@ -19,7 +19,7 @@ fn of_file(file: &File) -> Vec<Finding> {
                         (`std::env::var_os`)";
             findings.push(Finding::at(file, number, says));
         }
-        // What a build script writes into a source file, it writes with its own paths.
+        // A build script writes paths of its own checkout into source files.
         if is_build_script(&file.path) && INCLUDES.iter().any(|include| line.contains(include)) {
             let says = "writes a path of this checkout into a source file: write the text itself";
             findings.push(Finding::at(file, number, says));

@@ -13,7 +13,7 @@ struct House {
 /// Crates by their names, and families of them by the first word.
 const ARROW_AND_ENGINES: &[&str] = &["arrow", "parquet", "datafusion"];
 const ENGINES: &[&str] = &["datafusion"];
-/// What only the cluster knows: the distributed engine, and its transport.
+/// Crates that only the cluster knows: the distributed engine, and its transport.
 const DISTRIBUTED: &[&str] = &["datafusion-distributed", "tonic"];
 
 /// The house, bottom up. Crates of later issues are added with their edges when they come.

@@ -1,4 +1,4 @@
-//! What a rule has to say, and how it is printed.
+//! Findings of a rule, and how they are printed.
 
 use super::File;
 
@@ -9,7 +9,7 @@ pub(crate) struct Finding {
     pub(crate) path: String,
     /// One-based line, or 0 for the whole file.
     pub(crate) line: usize,
-    /// What is wrong and what to do about it.
+    /// The fault and its remedy.
     pub(crate) says: String,
     pub(crate) weight: Weight,
 }

@@ -69,7 +69,7 @@ struct Ledger {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub(crate) row: String,
-    /// What the row says, in our words.
+    /// The row's statement, in our words.
     pub(crate) words: String,
     /// Code that carries it: paths when done, the crate to come otherwise.
     #[serde(rename = "where", default)]
@@ -80,11 +80,11 @@ pub(crate) struct Entry {
     /// Ids of the studies that measure it.
     #[serde(default, rename = "study")]
     pub(crate) studies: Vec<String>,
-    /// What was measured says of the paper, where the row is an experiment: direction and size, as
+    /// The verdict by measurement, where the row is an experiment: direction and size, as
     /// `agrees, within 25 %`.
     #[serde(default)]
     pub(crate) measured: String,
-    /// What models say of it.
+    /// The verdict by models.
     #[serde(default)]
     pub(crate) modelled: String,
     /// `arithmetic`, where figures are computed from published ones.
@@ -126,7 +126,7 @@ pub(crate) fn entries(file: &File) -> Result<Vec<Entry>, String> {
     Ok(ledger.entry)
 }
 
-/// What is wrong with the ledger, row by row.
+/// The faults of the ledger, row by row.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.file(PATH) else {
         return vec![Finding::of_path(PATH, "missing: every row of the papers is accounted there")];
@@ -165,7 +165,7 @@ fn line_of(file: &File, row: &str) -> usize {
     file.lines().find(|(_, text)| text.trim() == line).map_or(0, |(number, _)| number)
 }
 
-/// What is wrong with one entry.
+/// The faults of one entry.
 fn faults(tree: &Tree, entry: &Entry, engines: &Engines) -> impl Iterator<Item = String> {
     let mut faults = Vec::new();
     if entry.words.trim().is_empty() {

@@ -31,7 +31,7 @@ fn sources(line: &str) -> impl Iterator<Item = &str> {
     code.filter(|code| code.ends_with(".rs") || code.ends_with(".h"))
 }
 
-/// What `](…)` on this line names inside the project, without the `#section`.
+/// The targets of `](…)` on this line inside the project, without the `#section`.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     // A comment links nothing.
     let line = if line.starts_with("<!--") { "" } else { line };

@@ -33,7 +33,7 @@ struct Module {
     code: String,
 }
 
-/// What a crate root reaches.
+/// The files that a crate root reaches.
 #[derive(Default)]
 pub(crate) struct Crate {
     modules: BTreeMap<Name, Module>,

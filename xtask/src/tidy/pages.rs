@@ -1,4 +1,4 @@
-//! What every source file owes its reader: an opening that says the idea, and a name that is a
+//! The duties of every source file: an opening that says the idea, and a name that is a
 //! noun of the project.
 
 use super::{File, Finding, Tree};

@@ -20,7 +20,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         let code = code_only(&file.text);
-        // What stands under `#[cfg(test)] mod tests` may print what it likes.
+        // Code under `#[cfg(test)] mod tests` may print.
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for (index, line) in code.lines().enumerate() {
             if let Some(word) = ONLY_THE_COMMAND.iter().find(|word| line.contains(**word)) {

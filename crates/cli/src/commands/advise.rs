@@ -76,7 +76,7 @@ struct Ask {
     /// The engine of a private copy: postgres, mariadb, duckdb or datafusion
     #[arg(long, default_value = "postgres", conflicts_with = "attach")]
     engine: String,
-    /// What to compare [default: 1, 2, 4, … CPUs or degrees; clients up to four times the CPUs]
+    /// Levels to compare [default: 1, 2, 4, … CPUs or degrees; clients up to four times the CPUs]
     #[arg(long, value_delimiter = ',', value_name = "N,N,…")]
     levels: Option<Vec<u32>>,
     /// Clients at work [default: twice the CPUs; one for parallelism]

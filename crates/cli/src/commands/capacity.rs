@@ -62,7 +62,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is printed, and kept.
+/// The result, printed and kept.
 #[derive(Serialize)]
 struct Facts<'a> {
     answer: Option<&'a Capacity>,

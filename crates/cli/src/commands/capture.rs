@@ -67,7 +67,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is printed.
+/// The result, printed.
 #[derive(Serialize)]
 struct Facts<'a> {
     out: &'a PathBuf,

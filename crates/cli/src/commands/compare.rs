@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Capture,

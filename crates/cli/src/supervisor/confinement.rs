@@ -1,4 +1,4 @@
-//! What the process of a run may still do once its places are known: whatever a statement makes of
+//! Permissions of the process of a run once its places are known: whatever a statement makes of
 //! the database, it reads the system, writes where the run keeps its own, and reaches nobody else.
 //!
 //! ```text
@@ -65,7 +65,7 @@ pub(crate) struct Places {
     pub(crate) starts_programs: bool,
     /// The run is about the scheduler, whose programs go to the kernel.
     pub(crate) loads_bpf: bool,
-    /// What later commands believe.
+    /// Files that later commands believe.
     pub(crate) believed: Vec<PathBuf>,
 }
 
@@ -209,7 +209,7 @@ const PERF_REQUESTS: u64 = 0x2400;
 /// Modes by which a file that root makes or reads would be somebody's tool.
 const TOOLS: libc::mode_t = libc::S_ISUID | libc::S_ISGID;
 
-/// What is called beside them: by seccomp.
+/// System calls beside them: by seccomp.
 fn disable(places: &Places) -> anyhow::Result<()> {
     let filter: BpfProgram = filter(places)?.try_into()?;
     seccompiler::apply_filter_all_threads(&filter)

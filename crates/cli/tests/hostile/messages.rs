@@ -69,7 +69,7 @@ fn set(at: &mut [u8], number: usize) {
     at[..8].copy_from_slice(&(number as u64).to_le_bytes());
 }
 
-/// What to write where in a batch's metadata.
+/// Positions in a batch's metadata, and the number to write at each.
 fn numbers(metadata: &[u8], body_bytes: usize) -> Vec<(usize, usize)> {
     let message = root_as_message(metadata).unwrap();
     let batch = message.header_as_record_batch().unwrap();

@@ -34,9 +34,9 @@ struct Kind<'a> {
     name: &'a str,
     whole: Vec<u8>,
     fields: Vec<Field>,
-    /// What reads it all.
+    /// The command that reads it all.
     reads: Vec<&'a str>,
-    /// What reads only what the file says of itself, if there is such a command.
+    /// The command that reads only the metadata, if there is one.
     looks: Vec<&'a str>,
 }
 

@@ -40,7 +40,7 @@ pub enum ClusterError {
     Version {
         /// The worker.
         address: SocketAddr,
-        /// What it says.
+        /// Its version.
         version: String,
         /// This program.
         own: String,

@@ -1,4 +1,4 @@
-//! What a worker is willing to run: known operators that read files below its roots.
+//! The plans that a worker is willing to run: known operators that read files below its roots.
 //!
 //! A plan is checked after it was decoded and before any of it runs. Decoding opens no file.
 

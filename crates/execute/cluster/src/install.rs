@@ -10,8 +10,8 @@ use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions};
 /// Gives a worker of `datafusion-distributed` Workahead's joins, which spill within its pool. The
 /// client needs nothing: stages arrive with DataFusion's joins, and leave as it planned them.
 ///
-/// What [`Client`](crate::Client) adds to that, filters across stages and options, is planned in
-/// the client and needs workers of this crate.
+/// The additions of [`Client`](crate::Client), filters across stages and options, are planned in
+/// the client and need workers of this crate.
 ///
 /// ```
 /// use datafusion::arrow::util::pretty::pretty_format_batches;

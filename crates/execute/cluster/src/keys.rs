@@ -31,7 +31,7 @@ const UNCLAIMED_TIME: Duration = Duration::from_secs(60);
 /// A query has fewer filters, and a filter fewer parts.
 const FILTERS_MAX: usize = 1 << 10;
 const PARTS_MAX: u32 = 1 << 16;
-/// What a filter and one of its parts are charged beside their keys.
+/// The charge of a filter, and of each of its parts, beside their keys.
 const FILTER_BYTES: usize = 1 << 10;
 const PART_BYTES: usize = 32;
 /// More queries than this, none of whose stages has come, are refused.
@@ -43,7 +43,7 @@ const SENT_AT_A_TIME: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct QueryId(u128);
 
-/// What one task knows of a filter.
+/// One task's part of a filter.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(crate) struct Part {
     #[prost(bytes = "vec", tag = "1")]

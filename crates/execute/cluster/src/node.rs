@@ -161,7 +161,7 @@ fn explanation(schema: &SchemaRef, kind: &str, text: &str) -> Result<RecordBatch
     Ok(RecordBatch::try_new(Arc::clone(schema), columns.to_vec())?)
 }
 
-/// What a worker took between two looks, all its queries together.
+/// CPU time of a worker between two looks, all its queries together.
 fn cpu_time((after, before): (&WorkerStatus, &WorkerStatus)) -> Option<String> {
     let us = after.state?.cpu_us.checked_sub(before.state?.cpu_us)?;
     Some(format!("{}  {:.3} s", after.address, us as f64 / 1e6))

@@ -249,7 +249,7 @@ fn replaced(
     replaced.map(|replaced| replaced.data)
 }
 
-/// What explains a statement, with the plan that was chosen in place of the one for here.
+/// The node that explains a statement, with the plan that was chosen in place of the one for here.
 fn explained(here: &ExplainExec, plan: &dyn ExecutionPlan) -> ExplainExec {
     let is_kept = |text: &&StringifiedPlan| text.plan_type != PlanType::FinalPhysicalPlan;
     let mut texts: Vec<_> = here.stringified_plans().iter().filter(is_kept).cloned().collect();

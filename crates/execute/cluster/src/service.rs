@@ -1,5 +1,5 @@
-//! What workers offer beside the engine's service, on the same port: they receive keys of build
-//! sides, and say what they are doing.
+//! The service of workers beside the engine's, on the same port: they receive keys of build
+//! sides, and report their state.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -29,7 +29,7 @@ const STATE: PathAndQuery = PathAndQuery::from_static("/workahead.Worker/State")
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 struct Nothing {}
 
-/// What a worker is doing.
+/// The state of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct WorkerState {
     /// Threads that run tasks.
@@ -44,7 +44,7 @@ pub struct WorkerState {
     /// The most that they had reserved at once since it was started.
     #[prost(uint64, tag = "4")]
     pub peak_bytes: u64,
-    /// What they may reserve.
+    /// Most bytes that they may reserve.
     #[prost(uint64, tag = "5")]
     pub limit_bytes: u64,
     /// Bytes in its spill files.
@@ -127,7 +127,7 @@ pub(crate) async fn publish(channels: &Channels, worker: &Url, part: Part) -> Re
     ask::<Part, Nothing>(channels, worker, PUBLISH, part).await.map(drop)
 }
 
-/// What a worker is doing.
+/// The state of a worker.
 pub(crate) async fn state(channels: &Channels, worker: &Url) -> Result<WorkerState, Status> {
     ask::<Nothing, WorkerState>(channels, worker, STATE, Nothing {}).await
 }

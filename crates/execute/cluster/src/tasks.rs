@@ -51,7 +51,7 @@ where
     }
 }
 
-/// What a task answers; the task has ended when it is dropped.
+/// The channel of a task's answers; the task has ended when it is dropped.
 struct Channel {
     body: Body,
     _task: Task,

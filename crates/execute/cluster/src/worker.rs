@@ -48,7 +48,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 pub struct WorkerOptions {
     /// The address it listens on.
     pub listen: SocketAddr,
-    /// What every request must carry.
+    /// The token that every request must carry.
     pub token: Token,
     /// Threads that run tasks.
     pub threads: NonZero<usize>,
@@ -174,7 +174,7 @@ impl Sessions {
     }
 }
 
-/// What a worker says of itself.
+/// A worker's description of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkerInfo {
     pub(crate) threads: usize,

@@ -66,7 +66,7 @@ impl Workers {
         }
     }
 
-    /// What those that answered are doing.
+    /// The states of those that answered.
     pub(crate) async fn states(&self) -> Vec<WorkerStatus> {
         let state = |Alive { address, .. }| async move {
             let url = http(address);
@@ -77,7 +77,7 @@ impl Workers {
         join_all(self.alive().into_iter().map(state)).await
     }
 
-    /// What a worker says of itself; whether it refused the token, if it says nothing.
+    /// A worker's description of itself; whether it refused the token, if it gives none.
     async fn ask_one(&self, address: SocketAddr) -> Result<String, bool> {
         let mut client = self.channels.client(&http(address)).map_err(|_| false)?;
         let answer = client.get_worker_info(GetWorkerInfoRequest {});

@@ -46,7 +46,7 @@ const AHEAD_BYTES: usize = 1 << 20;
 /// The longest time for which rows wait for keys of the same process.
 const LOCAL_WAIT: Duration = Duration::from_secs(60);
 
-/// What a node is between stages.
+/// The role of a node between stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageRole {
     /// It reads another stage, whose tasks may be run by other processes.
@@ -64,7 +64,7 @@ pub enum StageRole {
 /// [`KeyExchangeExtension`](crate::KeyExchangeExtension) where it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct FiltersAcrossStages {
-    /// What a node is between stages.
+    /// The role of a node between stages.
     pub role: fn(&dyn ExecutionPlan) -> StageRole,
     /// The longest time for which rows wait for keys.
     pub wait: Duration,

@@ -157,7 +157,7 @@ pub(crate) mod tests {
     use crate::key_publisher::KeyPublisherExec;
     use crate::key_set::{KeyExchange, KeyScope, KeySet};
 
-    /// What has been published of each filter.
+    /// The published keys of each filter.
     type PublishedKeys = HashMap<u32, watch::Sender<Option<Option<Arc<KeySet>>>>>;
 
     /// One task that publishes for itself.

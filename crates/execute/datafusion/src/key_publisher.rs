@@ -46,7 +46,7 @@ pub(crate) struct KeyPublisherExec {
     parts: Arc<Mutex<Parts>>,
 }
 
-/// What partitions have contributed.
+/// Contributions of partitions.
 #[derive(Debug)]
 struct Parts {
     missing: usize,

@@ -194,7 +194,7 @@ impl Share {
     }
 }
 
-/// What a build may have in any case, of a pool.
+/// The memory of a pool that a build may have in any case.
 fn least(whole: usize) -> usize {
     (whole / LEAST).max(LEAST_BYTES).min(whole - whole / OTHERS)
 }
@@ -348,7 +348,7 @@ mod tests {
         single.end(false);
         first.start();
         assert_eq!(first.limit(), Some((JOINS - 100) / 2));
-        // What spills keeps an equal share.
+        // A join that spills keeps an equal share.
         first.end(true);
         second.start();
         let left = JOINS - 100 - JOINS / 3;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use tokio::sync::oneshot;
 
-/// What a future gives, if it does so in time. While it is waited for, a thread sleeps.
+/// The output of a future, if it comes in time. While it is waited for, a thread sleeps.
 pub(crate) async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     if let std::task::Poll::Ready(done) = futures::poll!(&mut future) {

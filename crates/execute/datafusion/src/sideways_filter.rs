@@ -188,7 +188,7 @@ fn decisive(filter: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     Ok(if is_of_one && keys.is::<InBitmapExpr>() { keys } else { current })
 }
 
-/// What a filter counts.
+/// Counters of a filter.
 pub(crate) struct FilterMetrics {
     baseline: BaselineMetrics,
     dropped: Count,

@@ -34,7 +34,7 @@ const METADATA_BYTES_MAX: u64 = 128 << 20;
 /// A column of a row group decoded.
 const CHUNK_BYTES: usize = 512;
 
-/// What a file ends with, after the length of its footer.
+/// The end of a file, after the length of its footer.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// The length of the footer and the magic.
 const TAIL_BYTES: u64 = 8;

@@ -26,7 +26,7 @@ const ELEMENT: [u8; 10] = [
 const LOGICAL_TYPE: [u8; 18] = [kind::STRUCT; 18];
 const TIME_UNIT: [u8; 3] = [kind::STRUCT; 3];
 
-/// What a schema would be once it is decoded.
+/// The size of a schema once it is decoded.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Schema {
     /// Groups within each other.

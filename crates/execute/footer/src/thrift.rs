@@ -38,7 +38,7 @@ pub mod kind {
     pub(crate) const UUID: u8 = 13;
 }
 
-/// What stands against reading on.
+/// The reason why reading can't go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
     /// The bytes end before the value does.

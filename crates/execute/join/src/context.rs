@@ -33,7 +33,7 @@ pub(crate) struct Context {
     pub(crate) pool: Arc<Pool>,
     /// The limit that errors name.
     total: Option<usize>,
-    /// What each of the probers may hold at a time of rows as wide as the widest so far.
+    /// Most bytes that each of the probers may hold at a time of rows as wide as the widest so far.
     wide_bytes: Arc<AtomicUsize>,
     probers: usize,
     pub(crate) spill: Option<Arc<SpillDirectory>>,
@@ -186,7 +186,7 @@ impl NullAwareState {
     }
 }
 
-/// What a null-aware join must know of an input.
+/// The state of an input that a null-aware join must know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InputState {
     pub(crate) has_rows: bool,

@@ -15,7 +15,7 @@ use arrow_array::RecordBatch;
 
 use crate::{FinalPhase, JoinError, JoinTable, ProbeMetrics, Prober, Progress};
 
-/// What to do with the output rows.
+/// The use of the output rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputMode {
     Rows,

@@ -34,7 +34,7 @@ pub struct Plan {
     pub layout_choice: LayoutChoice,
 }
 
-/// What statistics tell about a build side.
+/// Statistics of a build side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildStatistics {
     /// Number of rows.

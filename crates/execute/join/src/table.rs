@@ -160,7 +160,7 @@ impl JoinTable {
         Self { share: Some(self.context.free() / self.spec.probers), ..self }
     }
 
-    /// What a prober takes its memory from.
+    /// The memory of a prober.
     pub(crate) fn prober_context(&self) -> Context {
         self.share.map_or_else(|| self.context.clone(), |share| self.context.with_share(share))
     }

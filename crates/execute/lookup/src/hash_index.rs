@@ -120,7 +120,7 @@ impl<K, V, S> HashIndex<K, V, S> {
         &self.hasher
     }
 
-    /// What drives its batches: what was set, or what its size calls for.
+    /// The technique of its batches: the one that was set, or the one for its size.
     #[must_use]
     pub fn technique(&self) -> Technique {
         let rounds = Technique::Rounds(rounds::AHEAD as u16);

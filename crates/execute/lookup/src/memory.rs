@@ -13,7 +13,7 @@ use workahead_walks::place::LINE_BYTES;
 /// Which pages an index lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pages {
-    /// What the allocator gives.
+    /// The allocator's default.
     #[default]
     Usual,
     /// Huge pages (2 MiB), where an index is at least that large, the system is Linux and gives
@@ -28,7 +28,7 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub(crate) struct Memory {
     start: NonNull<u8>,
     bytes: usize,
-    /// What the allocator gave: `start` lies inside.
+    /// The block from the allocator: `start` lies inside.
     allocated: NonNull<u8>,
     layout: Layout,
 }

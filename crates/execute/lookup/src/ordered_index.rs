@@ -109,7 +109,7 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
         self.nodes.bytes()
     }
 
-    /// What drives its batches: what was set, or what its size calls for.
+    /// The technique of its batches: the one that was set, or the one for its size.
     #[must_use]
     pub fn technique(&self) -> Technique {
         self.technique.unwrap_or_else(|| Technique::chosen(self.bytes(), Technique::Lanes(32)))

@@ -1,4 +1,4 @@
-//! What may go to another thread, or be shared by several: as with the standard library's maps.
+//! Types that may go to another thread, or be shared by several: as the standard library's maps.
 //!
 //! Each is decided by the compiler: where the bound holds, a method of the type's own comes before
 //! the trait's.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What an empty program may gain by them, in bytes of a stripped executable.
+/// Most bytes that an empty program may gain by them: of a stripped executable.
 const GAINED_BYTES_MOST: u64 = 60_000;
 
 /// The directory of this package.

@@ -51,7 +51,7 @@ def test_a_directory_without_results_is_an_error(tmp_path):
 def test_the_command_describes_the_same_machine():
     said = subprocess.run([COMMAND, "machine", "--json"], capture_output=True, check=True)
     said, ours = json.loads(said.stdout), wa.machine()
-    # What is available changes from one moment to the next.
+    # The available memory changes from one moment to the next.
     for machine in (said, ours):
         assert machine.pop("memory")["total_bytes"] > 0
     assert said == ours

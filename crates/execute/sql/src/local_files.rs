@@ -135,7 +135,7 @@ impl ObjectStore for LocalFiles {
             Some(read) => read,
             None => self.files.get_ranges(location, ranges).await?,
         };
-        // What looks like a footer within the file is data.
+        // Bytes like those of a footer within the file are data.
         let path = self.files.path_to_filesystem(location)?;
         let size = path.metadata().map_err(|why| failed(&path, &why))?.len();
         if ranges.iter().any(|range| range.end >= size) {
@@ -233,7 +233,7 @@ mod tests {
         let found = files.cached(&location, &ranges).unwrap();
         assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
         assert_eq!(found[1], bytes[5..70_000]);
-        // What isn't there is refused by the file system's own words, before it is allocated.
+        // A range that isn't there is an error in the file system's words, before it is allocated.
         for range in [99_999..100_001, 0..u64::MAX, 1 << 40..(1 << 40) + 1] {
             assert!(files.cached(&location, std::slice::from_ref(&range)).is_none());
         }

@@ -281,7 +281,7 @@ fn named(footprint: &Footprint, cpus: &[usize], what: &str) -> String {
     format!("{:?} pages, {} threads: {what}", footprint.pages, cpus.len())
 }
 
-/// What is compared. Few rows need a second line, but a schedule that waits for it there and then
+/// The compared techniques. Few rows need a second line, but a schedule that waits for it at once
 /// (distance) loses to one that does not (AMAC).
 const TECHNIQUES: [&str; 9] = [
     "sequential",

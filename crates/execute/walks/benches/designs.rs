@@ -27,7 +27,7 @@ use workahead_walks::{Pause, Rows, perfect_hash, selection, with_isa};
 /// Keys looked up at a time.
 const VECTOR: usize = 8192;
 
-/// What came out of some vectors.
+/// The result of some vectors.
 #[derive(Default)]
 struct HitSum {
     hits: usize,

@@ -64,7 +64,7 @@ impl Join {
     }
 }
 
-/// What a programmer would write: the same work, result and checksum, and no schedule.
+/// A programmer's own loop: the same work, result and checksum, and no schedule.
 #[inline(never)]
 fn by_hand(join: &Join, out: &mut [JoinedRecord]) -> (usize, u64) {
     let (build, probes, rids) = (&join.build[..], &join.probe[..], &join.rids[..]);

@@ -68,7 +68,7 @@ const BUCKETS_MAX: usize = 1 << 30;
 /// Buckets beside the homes: what the last of them spill into, and key zero's own chain.
 const SPARE_BUCKETS: usize = 2 * REACH;
 
-/// What an empty slot holds.
+/// The content of an empty slot.
 const EMPTY: u64 = 0;
 
 /// One cache line: four keys and their values.
@@ -272,7 +272,7 @@ fn home(homes: u32, key: u64) -> u32 {
     ((u128::from(hash_u64(key)) * u128::from(homes)) >> 64) as u32
 }
 
-/// What a key is stored as: itself, but for zero, which is the only key in its chain.
+/// The stored form of a key: itself, but for zero, which is the only key in its chain.
 #[inline(always)]
 fn stored(key: u64) -> u64 {
     key + u64::from(key == EMPTY)

@@ -14,7 +14,7 @@
 //! counted         4                allocations a step
 //! ```
 //!
-//! What no kit can see: reads that a walk does not send through its [`Memory`](crate::Memory), and
+//! No kit can see reads that a walk does not send through its [`Memory`](crate::Memory), nor
 //! a lock that is free when it is taken. A step that waits for another row never ends here, because
 //! that row takes no step meanwhile.
 
@@ -40,7 +40,7 @@ pub enum Law {
     OnlyTheRequested = 1,
     /// A step emits at most one hit.
     OneHitAStep = 2,
-    /// What another row may write is read again.
+    /// Data that another row may write is read again.
     PlacesNotFacts = 3,
     /// A step neither allocates, locks nor waits, and the steps of a row come to an end.
     RunToCompletion = 4,
@@ -69,11 +69,11 @@ pub struct Violation {
     pub law: Law,
     /// By which interleaving or schedule.
     pub drive: String,
-    /// What happened.
+    /// The event.
     pub what: String,
 }
 
-/// What a walk found, by row; the hits of one row in the order they came.
+/// The hits of a walk, by row; those of one row in the order they came.
 pub type RowHits<W> = Vec<(Row, <W as Walk>::Hit)>;
 
 /// Checks a walk against all laws: [`Kit::usual`] without a count of allocations.

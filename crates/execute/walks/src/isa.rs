@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 /// assert_eq!(ones, 2);
 /// ```
 pub trait Isa: Copy + Send + Sync + core::fmt::Debug + sealed::Sealed {
-    /// What reports call it.
+    /// Its name in reports.
     const NAME: &'static str;
 
     /// Runs a closure inside a function compiled for this instruction set.
@@ -42,7 +42,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What every CPU of this architecture has (SSE2 on x86-64, NEON on 64-bit ARM).
+/// The instructions of every CPU of this architecture (SSE2 on x86-64, NEON on 64-bit ARM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Portable;
 
@@ -98,7 +98,7 @@ impl Detected {
         all
     }
 
-    /// What reports call it.
+    /// Its name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -63,7 +63,7 @@ impl Variant for LeftOuter {
     const OUTER: bool = true;
 }
 
-/// What a pair asks for: its rows, a reference for each of their lines, and the row of the output,
+/// Requests of a pair: its rows, a reference for each of their lines, and the row of the output,
 /// one reference however long it is, since nobody waits for its stores.
 #[derive(Debug, Clone, Copy)]
 pub struct Asks<V, P> {

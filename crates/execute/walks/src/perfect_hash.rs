@@ -81,7 +81,7 @@ pub struct Table {
     slots: PageBuffer<u64>,
     lowest: u64,
     entries: AtomicUsize,
-    /// What a stored value is masked with: no value held equals it.
+    /// The mask of stored values: no value held equals it.
     hole: u64,
 }
 

@@ -14,7 +14,7 @@ pub struct Place {
     bytes: u16,
 }
 
-/// What the walk will do at a place. A store needs the line exclusively, so a hint can ask for
+/// The purpose of an access. A store needs the line exclusively, so a hint can ask for
 /// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
@@ -55,7 +55,7 @@ impl Place {
         self.address.as_ptr()
     }
 
-    /// What lies in the place from `offset` on, up to a given number of bytes.
+    /// The part of the place from `offset` on, up to a given number of bytes.
     #[inline(always)]
     fn part(self, offset: usize, bytes: usize) -> Self {
         let address = self.address.map_addr(|address| address.saturating_add(offset));
@@ -85,7 +85,7 @@ pub trait References: Copy {
     const LEAST: usize;
     /// Most places a step of this walk asks for: the paper's `M`.
     const MOST: usize;
-    /// What a row's input, one place, becomes where a step asks for these.
+    /// A row's input, one place, where a step asks for these.
     type Input: References + From<Place>;
     /// The places, in the order in which they are best asked for.
     fn each(&self, visit: impl FnMut(Place));

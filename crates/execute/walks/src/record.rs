@@ -37,7 +37,7 @@ pub fn drawn_table(
 /// The rows that probe, and in what order (Zhou et al., §5): the running example is a stream of row
 /// ids into a table of records.
 pub trait Probes<'a>: Copy {
-    /// What its records carry.
+    /// The payload of its records.
     type Payload: Payload;
 
     /// How many rows probe.

@@ -41,7 +41,7 @@ pub enum Near {
     L2,
 }
 
-/// What a drive does about its cache misses.
+/// The treatment of a drive's cache misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
     /// One row to its end, then the next.
@@ -88,7 +88,7 @@ pub enum Technique {
     DirectHelper {
         /// Rows the helper may be ahead.
         size: usize,
-        /// What it executes while it is.
+        /// The instruction that it executes while it is so far ahead.
         throttle: Throttle,
     },
 }
@@ -104,7 +104,7 @@ impl Technique {
         }
     }
 
-    /// What its helper executes while it waits, where that is not every CPU's pause.
+    /// The instruction that its helper executes while it waits, if it is not every CPU's pause.
     #[must_use]
     pub fn throttle(&self) -> Option<Throttle> {
         let throttle = match *self {

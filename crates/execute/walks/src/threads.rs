@@ -64,7 +64,7 @@ impl Shares {
     }
 }
 
-/// What one thread brought back.
+/// The result of one thread.
 #[derive(Debug)]
 pub struct ThreadResult<R> {
     /// Its result.

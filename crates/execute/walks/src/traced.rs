@@ -21,7 +21,7 @@ pub use regions::{Overlap, Regions, Spot, UnnamedAccess};
 use crate::memory::Memory;
 use crate::place::{Intent, Place};
 
-/// What was done to memory.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A read of what was requested.
@@ -45,7 +45,7 @@ pub struct Access {
     pub bytes: u32,
     /// Who.
     pub thread: u16,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
 }
 

@@ -27,11 +27,11 @@ pub type Row = u32;
 /// 5. *Any schedule, the same multiset of hits*; only the order-keeping schedules promise row
 ///    order.
 pub trait Walk {
-    /// What the walk does at the places it asks for.
+    /// The purpose of the walk's accesses.
     const INTENT: Intent = Intent::Read;
     /// Where a row is between two steps: plain data that every schedule can store and resume.
     type Cursor: Copy;
-    /// What a row finds.
+    /// The result for a row that finds something.
     type Hit;
     /// The place, or places, of one step.
     type Asks: References;

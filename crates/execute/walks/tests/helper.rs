@@ -21,7 +21,7 @@ use workahead_walks::{Place, Row, Rows, Several, Technique};
 const ENTRIES: usize = 50;
 const LAPS: usize = 4;
 
-/// What a helper loads in some laps over slots that nobody posts to any more.
+/// The loads of a helper in some laps over slots that nobody posts to any more.
 fn laps_over(guard: Guard, direction: Direction, table: &[[u64; 8]]) -> Vec<Vec<usize>> {
     let slots = Slots::<Several<2, 3>>::of_size(2 * ENTRIES, guard);
     assert_eq!(slots.entries(), ENTRIES);

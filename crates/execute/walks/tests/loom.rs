@@ -21,7 +21,7 @@ use workahead_walks::work_ahead::{
 };
 use workahead_walks::{Direct, Memory, Place, Row, Rows, Schedule, Several, Sink, Walk};
 
-/// What the walks read. Every row has cells of its own, so that pointers of different rows differ.
+/// Data of the walks. Every row has cells of its own, so that pointers of different rows differ.
 static TABLE: [u64; 24] = [7; 24];
 
 /// Row `i` asks for its first cell, then for its second, then emits.
@@ -190,8 +190,8 @@ fn a_run_without_rows_ends() {
     model(SeveralCells, 0, 2, Guard::Mutex, helper(Direction::Forward, Wait::None));
 }
 
-/// What a main thread leaves behind when its walk panics: slots that hold places for ever, at which
-/// a waiting helper must not wait for ever.
+/// A main thread whose walk panics leaves slots that hold places for ever, at which a waiting
+/// helper must not wait for ever.
 #[test]
 fn a_main_thread_that_leaves_work_behind_is_not_waited_for() {
     for wait in [SPIN, Wait::None] {

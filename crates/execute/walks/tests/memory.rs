@@ -18,7 +18,7 @@ use workahead_walks::tree::{Fill, Node, Node64, Node128, Tree, TreeError};
 /// Counters are kept per thread and lag behind (proc(5)); the allocator keeps a little at hand.
 const LAG_BYTES: usize = 1 << 20;
 
-/// What memory a table takes.
+/// The memory of a table.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     /// By arithmetic.

@@ -1,4 +1,4 @@
-//! What was changed, on the disk before it is.
+//! The journal of changes, on the disk before each is made.
 //!
 //! One JSON line per change. A line without its end was torn by a kill, and its change not made
 //! yet: it is skipped. The file is locked as long as its process lives (flock(2): a killed process

@@ -85,7 +85,7 @@ pub fn can_switch(root: &Sysroot) -> Result<(), Unsupported> {
     state(root).and_then(|_| keeps_cpusets(root))
 }
 
-/// What the kernel says, if it lets anyone switch.
+/// The kernel's state, if it lets anyone switch.
 fn state(root: &Sysroot) -> Result<String, Unsupported> {
     let cannot = |why: &str| Err(Unsupported(format!("SMT can't be switched here: {why}")));
     match current(root, CONTROL) {

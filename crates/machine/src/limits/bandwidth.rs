@@ -1,6 +1,6 @@
 //! Bytes per second of reading and storing one line after the other.
 //!
-//! What output costs: an ordinary store first reads the line it writes (McCalpin's STREAM, 1995,
+//! The cost of output: an ordinary store first reads the line it writes (McCalpin's STREAM, 1995,
 //! counts that read nowhere, and neither do we), a store past the caches does not. Each thread
 //! streams through its own part, again and again; all parts together are larger than any cache.
 //! Every instruction set that the processor has is tried, and the best counts: wider is usually
@@ -78,7 +78,7 @@ impl BandwidthPoint {
     }
 }
 
-/// What is done with every piece.
+/// The work on every piece.
 #[derive(Clone, Copy)]
 enum Stream {
     Read(Kernels),

@@ -93,7 +93,7 @@ fn octaves(bytes: usize) -> impl Iterator<Item = usize> {
 /// How far a measurement is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {
-    /// What is measured now.
+    /// The present measurement.
     pub step: &'a str,
     /// From 0 to 1.
     pub done: f64,

@@ -1,4 +1,4 @@
-//! What a measurement could not show, in words: a figure that is missing must not be taken for one
+//! Limitations of a measurement, in words: a figure that is missing must not be taken for one
 //! that is fine.
 
 use crate::machine::Machine;

@@ -29,11 +29,11 @@ use super::field::Field;
 use super::lines::{self, LineRate, LinesPoint, Method};
 use super::{CacheSizes, Limits, Siblings, VERSION, limitations, pause};
 
-/// What each phase may take, in hundredths of the whole. Touching comes twice.
+/// The budget of each phase, in hundredths of the whole. Touching comes twice.
 mod percent {
     pub(super) const SIBLINGS: u32 = 5;
     pub(super) const TOUCH: u32 = 11;
-    /// What touching may take beyond that where memory is handed out slowly: 29 s become 38.
+    /// More time for touching where memory is handed out slowly: 29 s become 38.
     pub(super) const TOUCH_SLACK: u32 = 30;
     pub(super) const LATENCY: u32 = 31;
     pub(super) const LINES: u32 = 19;

@@ -1,4 +1,4 @@
-//! What the processor's pause instruction costs.
+//! The cost of the processor's pause instruction.
 //!
 //! A few cycles on old cores, 40 on AMD's, 140 on Intel's since Skylake: a loop that waits by
 //! counting pauses must know. The timed call is `std::hint::spin_loop`, the instruction that our

@@ -30,7 +30,7 @@ pub use seen::{SiblingPair, Source};
 use super::deadline::Deadline;
 use super::team;
 
-/// What is known about pairs of CPUs.
+/// The evidence about pairs of CPUs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Siblings {
     /// The pairs probed.
@@ -49,7 +49,7 @@ pub struct Pair {
     pub throughput_ratio: Option<f64>,
 }
 
-/// What a pair's behaviour says.
+/// The verdict of a pair's behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behaviour {
@@ -67,7 +67,7 @@ const ONE_CORE_MOST: f64 = 0.67;
 const TWO_CORES_LEAST: f64 = 0.8;
 
 impl Pair {
-    /// What their behaviour says.
+    /// The verdict of their behaviour.
     #[must_use]
     pub fn behaviour(&self) -> Behaviour {
         match self.throughput_ratio {
@@ -175,7 +175,7 @@ fn ratio((one, other): (usize, usize), deadline: Deadline<'_>) -> Result<Option<
     Ok(ratios.into_iter().reduce(f64::max))
 }
 
-/// What a thread did.
+/// The work of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     /// By the thread's own CPU time.

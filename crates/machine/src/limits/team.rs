@@ -1,6 +1,6 @@
 //! Threads that start at the same moment, each on its own CPU.
 //!
-//! What two threads get from memory together can only be measured while both run, so all wait at a
+//! The bandwidth of two threads together can only be measured while both run, so all wait at a
 //! line that opens when the last has arrived. Waiting spins (a sleeping thread would start tens of
 //! microseconds late) and soon lets others run, since this machine may have fewer idle CPUs than
 //! threads.

@@ -1,4 +1,4 @@
-//! What a process may use of the machine's CPUs: its affinity, and the quota of its control groups.
+//! A process's share of the machine's CPUs: its affinity, and the quota of its control groups.
 
 use crate::cgroup;
 use crate::cpus::CpuSet;

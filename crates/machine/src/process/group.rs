@@ -29,7 +29,7 @@ pub struct GroupCpu {
 }
 
 impl GroupCpu {
-    /// What was used since an earlier reading of the same group.
+    /// The use since an earlier reading of the same group.
     #[must_use]
     pub fn since(&self, before: &GroupCpu) -> GroupCpu {
         GroupCpu {

@@ -1,4 +1,4 @@
-//! What processes that this one starts inherit from it.
+//! State that processes inherit from this one, which starts them.
 
 /// Keeps files that are open now from them, except the three standard ones. An old kernel
 /// (before Linux 5.11) does not.

@@ -15,7 +15,7 @@ use super::TICKS_PER_S;
 use crate::cpus::CpuSet;
 use crate::sysroot::Sysroot;
 
-/// What the machine had done at one moment.
+/// Counts of the whole machine at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Whole {
     /// Time of all CPUs together, idle time included.
@@ -41,7 +41,7 @@ pub struct Whole {
 /// CPUs sampled on a large machine: each costs an interrupt of that CPU.
 const FREQUENCIES_MAX: usize = 8;
 
-/// What the CPUs run at, in GHz.
+/// The frequency of the CPUs, in GHz.
 fn ghz(root: &Sysroot) -> Option<f64> {
     const CPUS: &str = "sys/devices/system/cpu";
     let cpus = root.numbered(CPUS, "cpu");
@@ -105,7 +105,7 @@ impl Whole {
         }
     }
 
-    /// What passed since an earlier reading, and the mean of both frequencies; nothing where either
+    /// The difference to an earlier reading, and the mean of both frequencies; nothing where either
     /// does not know.
     #[must_use]
     pub fn since(&self, before: &Whole) -> Whole {

@@ -1,4 +1,4 @@
-//! What else runs on the machine: CPU time of processes by the name of their program (proc(5)).
+//! Other programs on the machine: CPU time of processes by the name of their program (proc(5)).
 //!
 //! A program's children that ended are in the sums of the process that waited for them, so that a
 //! build is seen although each compiler of it lives for a second.

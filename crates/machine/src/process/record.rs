@@ -11,7 +11,7 @@ pub(super) struct Id {
     pub(super) started_ticks: u64,
 }
 
-/// What the kernel adds up per process: its own and that of children it has waited for.
+/// Sums that the kernel keeps per process: its own and that of children it has waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) user_ticks: u64,
@@ -30,7 +30,7 @@ impl Sums {
         }
     }
 
-    /// What is left of it; nothing less than nothing.
+    /// The difference; nothing less than nothing.
     pub(super) fn minus(self, other: Sums) -> Sums {
         Sums {
             user_ticks: self.user_ticks.saturating_sub(other.user_ticks),
@@ -45,7 +45,7 @@ impl Sums {
     }
 }
 
-/// What a thread did so far.
+/// The counts of a thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) on_cpu_ns: u64,

@@ -26,7 +26,7 @@ pub struct Tree {
     seen: BTreeSet<Id>,
 }
 
-/// What the processes of a tree had done at one moment.
+/// The counts of the processes of a tree at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// By number.
@@ -77,7 +77,7 @@ impl Tree {
 }
 
 impl Snapshot {
-    /// What was used since an earlier look at the same tree.
+    /// The use since an earlier look at the same tree.
     #[must_use]
     pub fn since(&self, before: &Snapshot) -> ResourceUse {
         used::between(before, self)

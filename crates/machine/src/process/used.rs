@@ -17,7 +17,7 @@ use super::TICKS_PER_S;
 use super::record::{Id, Process, Sums, Thread};
 use super::tree::Snapshot;
 
-/// What the processes of a tree used between two looks.
+/// The use of the processes of a tree between two looks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
     /// Time on a CPU, user and system.
@@ -140,7 +140,7 @@ fn threads(before: &Snapshot, after: &Snapshot) -> Threads {
 fn sums(before: &Snapshot, after: &Snapshot) -> (Sums, bool) {
     let mut total = Sums::default();
     let mut lost = false;
-    // What the ended had been counted for already, by who was given their sums.
+    // Sums of ended processes that had been counted already, by the process that inherited them.
     let mut counted: BTreeMap<Id, Sums> = BTreeMap::new();
     for (id, process) in &before.processes {
         if after.processes.contains_key(id) {

@@ -15,7 +15,7 @@ use crate::question::Question;
 use crate::request::LEVELS_MAX;
 use crate::words::{change, duration, percent, significant};
 
-/// What 99 of 100 clients wait at most.
+/// The longest wait of 99 of 100 clients.
 const P99: &str = "latency_p99_ms";
 
 /// A question's answer.
@@ -35,11 +35,11 @@ pub struct Answer {
     pub error_rate: f64,
     /// The difference of throughput that is of no matter.
     pub within: f64,
-    /// What a throughput counts, in a second or a minute.
+    /// The unit of a throughput, in a second or a minute.
     pub unit: String,
     /// The levels, from small to large.
     pub levels: Vec<LevelAnswer>,
-    /// What else a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -59,9 +59,9 @@ pub struct LevelAnswer {
     pub of_best_interval: Option<Interval>,
     /// Whether it has the most throughput of all.
     pub is_best: bool,
-    /// What 99 of 100 wait at most, in milliseconds: the mean over the rounds.
+    /// The longest wait of 99 of 100, in milliseconds: the mean over the rounds.
     pub p99_ms: Option<f64>,
-    /// What a million costs there, in the prices' currency.
+    /// The cost of a million there, in the prices' currency.
     pub cost_of_million: Option<f64>,
     /// Whether it suffices.
     pub verdict: Verdict,
@@ -69,7 +69,7 @@ pub struct LevelAnswer {
     pub plan: Option<Label>,
 }
 
-/// What is known after a round.
+/// The result after a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     /// Whether the answer is.
@@ -124,7 +124,7 @@ impl Answer {
         self
     }
 
-    /// What is known after a round; between looks nothing is.
+    /// The result after a round; between looks there is none.
     #[must_use]
     pub fn at_look(results: &Results, within: f64) -> Option<Look> {
         let levels = Levels::of(results, within).filter(|levels| levels.comparison.is_look())?;
@@ -340,7 +340,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// What is known, and the time that it would take to know more.
+    /// The sentence with the result so far, and the time that a decision would take.
     fn undecided(&self, known: &str) -> String {
         let rounds = self.comparison.rounds();
         let found = format!("Not decided after {rounds} rounds: {known}");

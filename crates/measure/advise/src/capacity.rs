@@ -38,7 +38,7 @@ const BLOCKS_MAX: usize = 30;
 /// The same observation has the same interval.
 const SEED: u64 = 32;
 
-/// What a server and its machine did in one window of time.
+/// The work of a server and its machine in one window of time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Window {
     /// Its length.
@@ -60,7 +60,7 @@ pub struct CpuWindow {
     pub busy: f64,
     /// Those that were busy with the server, where its processes are visible.
     pub server: Option<f64>,
-    /// What the server's control group may use, where that is fewer.
+    /// CPUs that the server's control group may use, where those are fewer.
     pub quota: Option<f64>,
     /// The server's threads that could have run and had no CPU, in the mean.
     pub delayed: Option<f64>,
@@ -77,13 +77,13 @@ pub struct Waiting {
     pub sessions: f64,
 }
 
-/// What can run out.
+/// A resource that can run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// The CPUs that the server may use.
     Cpus,
-    /// What the server's control group may use of them.
+    /// CPUs that the server's control group may use of them.
     Quota,
     /// Locks of rows and tables.
     Locks,
@@ -98,11 +98,11 @@ pub enum Resource {
 /// A server, observed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerObservation {
-    /// What is counted: `transactions`, `statements`.
+    /// The counted unit: `transactions`, `statements`.
     pub counted: String,
     /// In the order of time.
     pub windows: Vec<Window>,
-    /// What could not be seen, and how it can.
+    /// Sources that could not be read, and the remedy.
     pub missing: Vec<Missing>,
     /// Why the observation ended early, in the server's words.
     pub lost: Option<String>,
@@ -122,7 +122,7 @@ pub struct Missing {
 pub struct Capacity {
     /// The answer in a sentence.
     pub sentence: String,
-    /// What is counted.
+    /// The counted unit.
     pub counted: String,
     /// The mean load, per second.
     pub load_per_s: f64,
@@ -148,7 +148,7 @@ pub struct Capacity {
     pub seconds: f64,
     /// Its loads, block by block, per second.
     pub loads_per_s: Interval,
-    /// What else a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

@@ -50,7 +50,7 @@ const SHARE_MIN: f64 = 0.05;
 pub struct Causes {
     /// The answer in a sentence.
     pub sentence: String,
-    /// What is counted.
+    /// The counted unit.
     pub counted: String,
     /// The time of a transaction in the server: sessions at work over transactions per second.
     pub time: Change,
@@ -69,7 +69,7 @@ pub struct Causes {
     pub parts: Vec<PartChange>,
     /// Other differences, whose share is unknown.
     pub changed: Vec<ChangedValue>,
-    /// What else a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Cause {
     pub interval: Option<Interval>,
     /// The parts that are its share.
     pub parts: Vec<Part>,
-    /// What shows it.
+    /// The evidence.
     pub evidence: Vec<String>,
     /// Others that may be it instead: the captures do not tell them apart.
     pub or: Vec<String>,
@@ -102,7 +102,7 @@ pub enum Basis {
     Documented,
     /// Where the time went, without a change that is known to act there.
     Place,
-    /// What is left over.
+    /// The remainder.
     Unexplained,
 }
 

@@ -47,7 +47,7 @@ pub enum Verdict {
 pub(crate) struct Comparison {
     /// Logarithms of throughputs: of a level, by round.
     logs: Vec<BTreeMap<u32, f64>>,
-    /// What part of another's throughput suffices.
+    /// The part of another's throughput that suffices.
     share: f64,
 }
 
@@ -207,7 +207,7 @@ mod tests {
         levels.iter().map(of).collect()
     }
 
-    /// What is said at the first look that decides, after how many rounds and samples; of a level
+    /// The answer at the first look that decides, after how many rounds and samples; of a level
     /// that falls short at a look there are no more.
     fn raced(levels: &[Vec<f64>]) -> Option<(usize, usize, usize)> {
         let mut lengths = vec![usize::MAX; levels.len()];

@@ -111,15 +111,15 @@ pub struct JoinsAnswer {
     /// Time of all their operators, in milliseconds, workers added up; none of plans that were not
     /// run.
     pub total_ms: Option<f64>,
-    /// What working ahead would save of it at most: modelled.
+    /// The most that working ahead would save of it: modelled.
     pub saved_ms: f64,
-    /// What it would save more if the indexes that joins look up in are larger than the caches.
+    /// The further saving if the indexes that joins look up in are larger than the caches.
     pub saved_in_indexes_ms: f64,
     /// Stock's time over that with our joins, of all statements together: measured, on DataFusion.
     pub gain: Option<f64>,
     /// The joins, those that wait longest first.
     pub joins: Vec<JoinAnswer>,
-    /// What else a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ pub struct JoinAnswer {
     pub lines: f64,
     /// Its own time, in milliseconds.
     pub time_ms: Option<f64>,
-    /// What working ahead would save of it at most, in milliseconds: modelled.
+    /// The most that working ahead would save of it, in milliseconds: modelled.
     pub saved_ms: f64,
 }
 
@@ -340,7 +340,7 @@ impl Join<'_> {
     }
 }
 
-/// What a line costs less among others in flight than alone, in nanoseconds.
+/// The saving of a line among others in flight over one alone, in nanoseconds.
 fn saved_ns(bytes: f64, limits: &Limits) -> f64 {
     let bytes = bytes as usize;
     let latency = limits.latency_ns(bytes).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! What a level costs: a file that its user fills in.
+//! The cost of a level: a file that its user fills in.
 
 use serde::Deserialize;
 use workahead_machine::nesting;
@@ -21,7 +21,7 @@ impl Prices {
     /// Reads the file's text.
     ///
     /// # Errors
-    /// What is wrong with it, in a line.
+    /// The prices of a file, or its fault in a line.
     pub fn parse(text: &str) -> Result<Prices, String> {
         nesting::check(text)?;
         let prices: Prices =
@@ -33,7 +33,7 @@ impl Prices {
         }
     }
 
-    /// What a million costs at this throughput, on as many cores.
+    /// The cost of a million at this throughput, on as many cores.
     pub(crate) fn of_million(&self, cores: f64, per_s: f64) -> f64 {
         (self.machine_per_hour + self.core_per_hour * cores) / 3600.0 / per_s * 1e6
     }

@@ -32,7 +32,7 @@ impl Question {
         }
     }
 
-    /// What its studies are of.
+    /// The title of its studies.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Question::Smt => "Siblings on or off",

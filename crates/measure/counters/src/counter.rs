@@ -32,7 +32,7 @@ use crate::target::Targets;
 
 use trial::Trial;
 
-/// What to count.
+/// The choice of counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// Groups of metrics; `all` stands for every group.

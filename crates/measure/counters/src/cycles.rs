@@ -3,7 +3,7 @@
 //! ```text
 //! computed CPI     = computation + resource stalls + instruction-related stalls    Breakdown
 //! computation      = µops per instruction x sum over widths k of f_k / k           computation_*
-//! non-overlapped   = computation + sum of misses per instruction x penalty + …     NonOverlappedSum
+//! non-overlapped   = computation + sum of misses per instruction x penalty + …  NonOverlappedSum
 //! overlap          = measured CPI / non-overlapped CPI: lower hides more
 //! stall component  = penalty x misses / instructions, per logical CPU              Stalls
 //! observations     -> trimmed mean, deviation, noise                               reduce

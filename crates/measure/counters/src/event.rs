@@ -23,7 +23,7 @@ pub enum Code {
     Core {
         /// Event, unit mask, counter mask, edge, inversion: `attr.config`.
         config: u64,
-        /// What needs another register, such as a latency threshold: `attr.config1`.
+        /// The value of another register, such as a latency threshold: `attr.config1`.
         config1: u64,
     },
     /// An event of another source, by its name below `/sys/bus/event_source/devices`: shared by

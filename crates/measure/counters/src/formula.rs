@@ -45,7 +45,7 @@ enum Node {
     Of(Operation, Box<Node>, Box<Node>),
 }
 
-/// What is done to two values.
+/// An operation on two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Add,
@@ -64,9 +64,9 @@ pub enum FormulaError {
     Unexpected {
         /// Characters before it, plus one.
         at: usize,
-        /// What may stand there.
+        /// The tokens that may stand there.
         expected: &'static str,
-        /// What stands there.
+        /// The token that stands there.
         found: String,
     },
     /// Parentheses within parentheses within parentheses.

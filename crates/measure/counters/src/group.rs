@@ -13,7 +13,7 @@ const COUNTERS_MAX: usize = 16;
 /// Events packed into groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Packing {
-    /// What is counted at the same time.
+    /// Events that are counted at the same time.
     pub groups: Vec<Vec<Event>>,
     /// Events that fit no group: the core lacks their counters.
     pub misfits: Vec<Event>,

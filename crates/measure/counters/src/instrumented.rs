@@ -12,7 +12,7 @@
 //! model can also be of a smaller one: Keeton et al. (1998, section 4.2) needed three processors
 //! for that.
 //!
-//! What was found with valgrind 3.19 on Debian 12:
+//! Findings with valgrind 3.19 on Debian 12:
 //!
 //! - A single backend of PostgreSQL 15 works below both tools ([`Program`] has the arguments), and
 //!   is stopped cleanly. Started and ended without a statement it takes 2.6 s under cachegrind,

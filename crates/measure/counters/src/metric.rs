@@ -27,7 +27,7 @@ pub struct Metric {
     pub groups: Vec<String>,
     /// Its unit.
     pub unit: Unit,
-    /// What its denominator counts.
+    /// The unit of its denominator.
     pub per: Per,
     /// Its title in reports.
     pub words: String,
@@ -73,7 +73,7 @@ pub enum Unit {
     PerSecond,
 }
 
-/// What the denominator of a metric counts.
+/// The unit of a metric's denominator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {

@@ -29,7 +29,7 @@ pub enum Fault {
 pub struct Mock {
     /// Counts a second, by event; an event that is not here does not exist.
     pub per_s: BTreeMap<String, f64>,
-    /// What the nth group to be opened does, from 0.
+    /// The fault of the nth group to be opened, from 0.
     pub faults: BTreeMap<usize, Fault>,
     /// How many groups may be open at once; all when none.
     pub open_max: Option<usize>,

@@ -1,4 +1,4 @@
-//! What a miss costs on this machine, and the CPI that it adds up to if nothing overlaps.
+//! The cost of a miss on this machine, and the CPI that it adds up to if nothing overlaps.
 //!
 //! ```text
 //!   latency of dependent loads over footprints (measured limits, in ns)

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 
-/// What decides when the next sample is taken, and so what a share is a share of.
+/// The clock that decides when the next sample is taken, and so the total that shares are of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -55,7 +55,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// What it counts, in words: `cycles`.
+    /// Its unit, in words: `cycles`.
     #[must_use]
     pub fn unit(&self) -> &str {
         match self {
@@ -66,7 +66,7 @@ impl Clock {
     }
 }
 
-/// What to sample by.
+/// The clock or event to sample by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum By {
     /// Cycles, or the CPU's timer where there are none.
@@ -87,7 +87,7 @@ pub enum Target {
 /// How to sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// What to sample by.
+    /// The clock or event to sample by.
     pub by: By,
     /// Samples a second of work on each CPU, 1 to [`FREQUENCY_MAX_HZ`]. The default of 99 does not
     /// beat with work that is done every 10 ms.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Privilege};
 
-/// What to count.
+/// The threads and CPUs to count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -93,7 +93,7 @@ pub trait Counting {
     fn end(&mut self) -> Result<Reading, CountError>;
 }
 
-/// What a group counted between begin and end.
+/// The counts of a group between begin and end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Nanoseconds in which it was to count: for a process, those on a CPU.
@@ -114,7 +114,7 @@ pub enum CountError {
     NoSuchEvent {
         /// The event.
         event: String,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The system forbids it (EACCES, EPERM).

@@ -36,7 +36,7 @@ pub struct Header {
     /// Logical CPUs that share a core, each core's in one list.
     #[serde(default)]
     pub cores: Vec<Vec<u32>>,
-    /// What was counted, in words: a control group, the threads of a server, all of the machine.
+    /// The counted target, in words: a control group, the threads of a server, all of the machine.
     /// Its key in recordings of earlier versions is the alias.
     #[serde(alias = "whom")]
     pub target: String,
@@ -82,14 +82,14 @@ pub struct Slot {
     pub begun_s: f64,
     /// How long it was.
     pub wall_s: f64,
-    /// What was counted, by CPU.
+    /// The counts, by CPU.
     pub cpus: Vec<OnCpu>,
     /// Why it is discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoilt: Option<Spoilt>,
 }
 
-/// What was counted on one CPU, or on all of them.
+/// The counts on one CPU, or on all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnCpu {
     /// Its number; none for all together.
@@ -137,7 +137,7 @@ pub enum RecordingError {
     Line {
         /// From 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }
@@ -148,7 +148,7 @@ impl Stream {
         self.slots.iter().filter(|slot| slot.spoilt.is_none())
     }
 
-    /// What was counted on some CPUs only.
+    /// The counts on some CPUs only.
     #[must_use]
     pub fn on(&self, cpus: &[u32]) -> Self {
         let is_meant = |on: &&OnCpu| on.cpu.is_some_and(|cpu| cpus.contains(&cpu));
@@ -227,7 +227,7 @@ impl Stream {
     /// Whether its slots fit its groups.
     ///
     /// # Errors
-    /// What does not, in words.
+    /// The first fault, in words.
     pub fn check(&self) -> Result<(), String> {
         self.slots.iter().try_for_each(|slot| self.check_slot(slot))
     }

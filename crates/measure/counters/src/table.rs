@@ -129,7 +129,7 @@ pub enum TableError {
         table: String,
         /// The event.
         event: String,
-        /// What is wrong with it.
+        /// Its fault.
         why: String,
     },
     /// A metric can't be computed like this.
@@ -139,7 +139,7 @@ pub enum TableError {
         table: String,
         /// The metric.
         metric: String,
-        /// What is wrong with it.
+        /// Its fault.
         why: String,
     },
 }

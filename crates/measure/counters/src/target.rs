@@ -1,4 +1,4 @@
-//! What to count, looked up anew before every slot, because servers start and end processes.
+//! The target of counts, looked up anew before every slot, because servers start and end processes.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::source::Target;
 
 /// The target of a rotation, which may change from slot to slot.
 pub trait Targets: Send {
-    /// What to open counters on now.
+    /// The targets to open counters on now.
     fn current(&mut self) -> Vec<Target>;
 
     /// Describes the target beside the figures.

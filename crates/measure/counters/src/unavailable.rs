@@ -15,7 +15,7 @@ pub enum Unavailable {
     Missing {
         /// Which input.
         name: String,
-        /// What stood in its way.
+        /// The obstacle.
         why: String,
     },
     /// Nothing happened in what the value is relative to.
@@ -29,7 +29,7 @@ pub enum Unavailable {
     Impossible {
         /// Which input.
         name: String,
-        /// What it was, as text: it may not be a number.
+        /// The value as text: it may not be a number.
         value: String,
     },
     /// Shares of a whole that do not make a whole.
@@ -37,7 +37,7 @@ pub enum Unavailable {
     NotAWhole {
         /// The whole.
         name: String,
-        /// What they add up to.
+        /// Their sum.
         sum: f64,
     },
     /// A profile without widths.

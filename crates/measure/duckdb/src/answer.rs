@@ -1,4 +1,4 @@
-//! What a statement gave: chunks of rows, each column an array, read in place.
+//! The answer of a statement: chunks of rows, each column an array, read in place.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::ffi::{Huge, Library, Raw, RawResult, State, call, said};
 
-/// What a statement gave, all of it, in memory.
+/// The answer of a statement, all of it, in memory.
 pub struct Answer<'c> {
     pub(crate) library: Library,
     pub(crate) raw: RawResult,

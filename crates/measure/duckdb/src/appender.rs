@@ -47,7 +47,7 @@ impl Appender<'_> {
     /// Writes what is left; how many rows there were.
     ///
     /// # Errors
-    /// What DuckDB has against the rows.
+    /// DuckDB's refusal of the rows.
     pub fn finish(self) -> Result<u64, Error> {
         self.done(call!(self.library, appender_flush(self.raw)))?;
         Ok(self.rows)

@@ -290,7 +290,7 @@ impl Connection {
         Appender::new(self.library(), self.session.raw, table)
     }
 
-    /// What ends the statement that this connection runs, from another thread.
+    /// A handle that ends the statement of this connection, from another thread.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(Arc::clone(&self.session))
     }

@@ -1,4 +1,4 @@
-//! What DuckDB refuses, and what it means for a client.
+//! Refusals of DuckDB, and their meaning for a client.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub enum Error {
     Missing {
         /// Where it was looked for.
         tried: Vec<String>,
-        /// What names another place.
+        /// The variable that names another place.
         variable: &'static str,
     },
     /// The file is not DuckDB's library, or of an unsupported version.
@@ -23,20 +23,20 @@ pub enum Error {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the loader said.
+        /// The loader's error.
         says: String,
     },
     /// DuckDB's own words.
     #[error("{says}")]
     Refused {
-        /// What it means for a client.
+        /// Its meaning for a client.
         why: RefusalKind,
         /// The words, on one line.
         says: String,
     },
 }
 
-/// What a refusal means for a client.
+/// The meaning of a refusal for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
     /// Another transaction changed the same rows first.

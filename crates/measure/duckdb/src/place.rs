@@ -37,8 +37,8 @@ pub fn library_directories() -> Vec<PathBuf> {
     directories.filter(|directory| !directory.as_os_str().is_empty()).collect()
 }
 
-/// What a process reads to load it again: the library, its extensions, and the directories of the
-/// libraries that it depends on, if the user named any.
+/// Files that a process reads to load it again: the library, its extensions, and the directories
+/// of the libraries that it depends on, if the user named any.
 #[must_use]
 pub fn library_files() -> Vec<PathBuf> {
     let with_extensions = |path: PathBuf| {

@@ -39,7 +39,7 @@ use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
 use url::Url;
 
-/// What clients may do on a server that is not ours.
+/// The rights of clients on a server that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading.
@@ -75,7 +75,7 @@ pub struct Target {
     pub software: Software,
     /// Where it is, and who connects.
     pub address: Address,
-    /// What clients may do there.
+    /// The rights of clients there.
     pub access: Access,
     /// Whether the user may be a superuser.
     pub superuser: bool,

@@ -1,4 +1,4 @@
-//! What an engine collects beside time: counters and a function profile, of a server or of this
+//! The collection of an engine beside time: counters and a function profile, of a server or of this
 //! process, between two edges.
 //!
 //! ```text
@@ -92,7 +92,7 @@ impl Part {
     }
 }
 
-/// What is collected in one sample of a cell.
+/// The scope of the collection in one sample of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CollectionScope<'a> {
     /// Names the cell: its rotation goes on from sample to sample.

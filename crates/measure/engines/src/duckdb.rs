@@ -37,10 +37,10 @@ pub(crate) fn refused(error: Error) -> SessionError {
     }
 }
 
-/// What would end this process, as deeper expressions do than DuckDB's own limit, print to its
-/// outputs, run a text that was made of parts, or take bytes of the study's for DuckDB's own: files
-/// beside the database, states of aggregates, addresses. The statements that would set any of it
-/// are refused by their kind.
+/// Names that would end this process, as deeper expressions do than DuckDB's own limit, print to
+/// its outputs, run a text that was made of parts, or take bytes of the study's for DuckDB's own:
+/// files beside the database, states of aggregates, addresses. The statements that would set any of
+/// it are refused by their kind.
 const DISABLED: [&str; 23] = [
     "max_expression_depth",
     "peg_parser",

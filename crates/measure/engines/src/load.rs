@@ -83,7 +83,7 @@ pub enum LoadError {
     Begin {
         /// Its number.
         client: u32,
-        /// What the server said.
+        /// The server's error.
         source: SessionError,
     },
     /// A transaction failed, and retrying would not help.
@@ -93,7 +93,7 @@ pub enum LoadError {
         client: u32,
         /// The transaction.
         kind: String,
-        /// What the server said, and about which statement.
+        /// The server's error, and about which statement.
         source: SessionError,
     },
     /// The system refused a thread or its CPUs.
@@ -101,7 +101,7 @@ pub enum LoadError {
     Thread {
         /// Its number.
         client: u32,
-        /// What the system said.
+        /// The system's error.
         says: String,
     },
 }

@@ -33,7 +33,7 @@ const LOOKS_MAX: u32 = 8;
 /// How often an interruption is looked for.
 const STOP_EVERY: Duration = Duration::from_millis(10);
 
-/// What a session can wait for.
+/// A reason for which a session can wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// A lock of a row or a table.
@@ -46,7 +46,7 @@ pub enum Wait {
     Disk,
 }
 
-/// What a server did in a window of time.
+/// The work of a server in a window of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     /// Its length.
@@ -134,10 +134,10 @@ trait Reader {
     /// Looks, in a transaction.
     fn look(&self, connection: &mut dyn Connection) -> Result<Look, SessionError>;
 
-    /// What `ended` counts of each look.
+    /// The number that each look adds to `ended`.
     fn own(&self) -> i64;
 
-    /// What can't be seen for lack of rights, by a look.
+    /// Figures that can't be seen for lack of rights, by a look.
     fn unseen(&self, look: &Look, user: &str) -> Option<UnavailableSource>;
 }
 
@@ -184,13 +184,13 @@ impl Observer {
         Ok(Observer { connection, reader, machine, edge, unseen, counted })
     }
 
-    /// What [`Window::ended`] counts.
+    /// The unit of [`Window::ended`].
     #[must_use]
     pub fn counted(&self) -> &'static str {
         self.counted
     }
 
-    /// What could not be seen so far.
+    /// The sources that could not be read so far.
     #[must_use]
     pub fn unseen(&self) -> &[UnavailableSource] {
         &self.unseen

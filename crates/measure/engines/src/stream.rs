@@ -243,7 +243,7 @@ impl Stream {
                 }
                 self.socket.read(&mut self.incoming[self.unread.end..])
             }
-            // What was decrypted already can't be waited for.
+            // Bytes that were decrypted already can't be waited for.
             Some(tls) => match tls.reader().read(&mut self.incoming[self.unread.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.decrypt(),
                 read => read,

@@ -121,7 +121,7 @@ impl Sysbench {
 const PROGRAMS: &str = "programs";
 const TOTAL: &str = "total_bytes";
 
-/// What each program does, and how many there are.
+/// The options of each program, and the number of programs.
 fn read(cell: &Cell) -> Result<(Options, usize), EngineError> {
     let config = CellConfiguration::new(cell);
     let programs = config.number(PROGRAMS, 1, 1..=PROGRAMS_MAX)?;

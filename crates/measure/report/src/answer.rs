@@ -67,7 +67,7 @@ fn unanswerable(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// What was found, whatever the question.
+/// The finding, whatever the question.
 fn found(view: &View<'_>) -> Answer {
     let mut compared: Vec<ComparedCell<'_>> = view
         .cells()

@@ -21,7 +21,7 @@ pub struct Drawing {
 /// How a subject compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// What others are compared with.
+    /// The subject that others are compared with.
     Baseline,
     /// The best, or level with it.
     Best,

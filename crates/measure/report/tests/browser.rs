@@ -40,7 +40,7 @@ fn browser() -> &'static str {
     })
 }
 
-/// What the browser saw of a page, part by part.
+/// A page as the browser saw it, part by part.
 fn seen(name: &str, html: &str) -> Vec<String> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     fs::create_dir_all(&dir).unwrap();

@@ -74,7 +74,7 @@ fn a_question_that_the_machine_cannot_answer() {
     assert!(!of(1.9).contains("by themselves"));
 }
 
-/// What a database's page says that a page of techniques does not.
+/// The parts of a database's page that a page of techniques lacks.
 #[test]
 fn a_served_database() {
     let served = sample::served::served();
@@ -214,7 +214,7 @@ fn sibling_and_overlap_figures() {
         "share of the cell’s instructions",
         "<h3 id=\"overlap\">If nothing overlapped</h3>",
         "<th class=\"n\">measured over it</th><th class=\"n first\">retiring</th>",
-        "What an event is charged",
+        "Charge per event",
         " GHz, each level beyond the one before it: last level ",
         "Penalties with a busy sibling: not measured",
         "quoted: Keeton et al. 1998, Table 5",

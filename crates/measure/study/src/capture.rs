@@ -50,7 +50,7 @@ pub struct Capture {
     pub begun_unix_ms: u64,
     /// `postgres` or `mariadb`.
     pub software: String,
-    /// What is counted: `transactions`, `statements`.
+    /// The counted unit: `transactions`, `statements`.
     pub counted: String,
     /// The server's version in its own words, the machine's tuning.
     pub facts: BTreeMap<String, String>,
@@ -87,7 +87,7 @@ pub struct Window {
     pub ended: f64,
     /// Sessions at work by what they did, in the mean: [`WORKING`] and waits.
     pub sessions: Figures,
-    /// What was counted meanwhile, by the server and by the kernel.
+    /// Counts meanwhile, by the server and by the kernel.
     pub counts: Figures,
 }
 
@@ -110,7 +110,7 @@ pub struct Index {
 pub struct Statement {
     /// Its text without values, or its beginning.
     pub text: String,
-    /// What it came to meanwhile: `calls`, `seconds`, and what else the server counts.
+    /// Its figures meanwhile: `calls`, `seconds`, and others that the server counts.
     pub figures: Figures,
 }
 
@@ -162,7 +162,7 @@ impl Capture {
         self.windows.iter().map(|window| window.seconds).sum()
     }
 
-    /// What ended in all windows.
+    /// The transactions or statements that ended in all windows.
     #[must_use]
     pub fn ended(&self) -> f64 {
         self.windows.iter().map(|window| window.ended).sum()

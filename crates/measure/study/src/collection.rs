@@ -5,7 +5,7 @@ use workahead_counters::instrumented::Functions;
 use workahead_counters::profile::{Profile, ProfileEvent};
 use workahead_counters::stream::Stream;
 
-/// What an engine collects in every sample.
+/// The collection of an engine in every sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CollectionOptions {
     /// Groups of metrics whose events are counted.
@@ -34,7 +34,7 @@ const LACKS_MAX: usize = 256;
 const GROUPS_MAX: usize = 256;
 const LEFT_OUT_MAX: usize = 1024;
 
-/// What was collected in one sample.
+/// The collection of one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
     /// The counts, slot by slot.

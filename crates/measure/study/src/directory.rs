@@ -20,7 +20,7 @@ pub const REPORT_FILE: &str = "report.html";
 /// The observation of a server and its answer; `capacity` writes it, and its page.
 pub const CAPACITY_FILE: &str = "capacity.json";
 
-/// What a server and its machine did over some minutes; `capture` writes it.
+/// The work of a server and its machine over some minutes; `capture` writes it.
 pub const CAPTURE_FILE: &str = "capture.json";
 
 /// The page of a comparison, in the directory of the later one; `compare` writes it.
@@ -137,7 +137,7 @@ fn clear(path: &Path) -> Result<PathBuf, StudyError> {
     remove_others(path, &[]).map(|()| path.to_owned())
 }
 
-/// What is in a directory, if it is there.
+/// The names in a directory, if it is there.
 fn names(path: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())

@@ -22,7 +22,7 @@ pub enum StudyError {
         id: String,
         /// The given name.
         given: String,
-        /// What to write instead.
+        /// The remedy.
         remedy: String,
     },
     /// No study of this name is embedded.
@@ -30,7 +30,7 @@ pub enum StudyError {
     UnknownStudy {
         /// The given name.
         given: String,
-        /// What to write instead.
+        /// The remedy.
         remedy: String,
     },
     /// A cell was refused before anything was run.
@@ -152,7 +152,7 @@ pub enum StudyError {
         path: PathBuf,
         /// Where, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// A capture has what no comparison would believe.
@@ -165,7 +165,7 @@ pub enum StudyError {
         path: PathBuf,
         /// Where, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// A file cannot be read.

@@ -9,7 +9,7 @@ use workahead_machine::{EvidenceTier, Machine};
 use crate::collection::CollectionOptions;
 use crate::record::Host;
 
-/// What this machine offers a run with these options; `tier` is the engine's own, where it has one.
+/// This machine, for a run with these options; `tier` is the engine's own, where it has one.
 #[must_use]
 pub fn of(
     machine: &Machine,

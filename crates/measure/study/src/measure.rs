@@ -3,7 +3,7 @@
 /// Throughput: the measure that ratios are of.
 pub const THROUGHPUT: &str = "mtuples_per_s";
 
-/// What replaces throughput where a model counts instructions.
+/// The measure in place of throughput where a model counts instructions.
 pub const INSTRUCTIONS: &str = "instructions_per_tuple";
 
 /// Measures of time. For cells that run below an instrumenting tool they are the tool's own times.

@@ -24,7 +24,7 @@ pub struct Method {
     pub warmup: u32,
     /// The order of the cells inside a block.
     pub order: Order,
-    /// What caches and buffers hold when a sample starts. An axis `protocol` overrides it.
+    /// Contents of caches and buffers when a sample starts. An axis `protocol` overrides it.
     pub protocol: Start,
     /// When a server is restarted.
     pub restart: Before,

@@ -117,7 +117,7 @@ impl Planner {
 pub struct PlanError {
     /// The expected engine.
     pub planner: Planner,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The statement that prints one.
     pub remedy: &'static str,

@@ -13,7 +13,7 @@ pub(crate) const PROTOCOL: &str = "protocol";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Protocol {
-    /// What caches and buffers hold.
+    /// Contents of caches and buffers.
     pub start: Start,
     /// When a server is restarted.
     pub restart: Before,
@@ -28,7 +28,7 @@ impl Protocol {
     }
 }
 
-/// What caches and buffers hold when a sample starts.
+/// Contents of caches and buffers when a sample starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {

@@ -50,7 +50,7 @@ pub struct RunPlan {
     /// The order inside a block.
     #[serde(default, skip_serializing_if = "Order::is_abba")]
     pub order: Order,
-    /// What is collected in every sample.
+    /// The collection of every sample.
     #[serde(default, rename = "collector", alias = "watch")]
     #[serde(skip_serializing_if = "CollectionOptions::is_nothing")]
     pub collection: CollectionOptions,

@@ -101,7 +101,7 @@ fn protocols(results: &Results) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(results.observations.iter().map(name)))
 }
 
-/// What was set.
+/// The settings.
 fn settings(results: &Results) -> Vec<Column> {
     let rows = &results.observations;
     let names: BTreeSet<&String> =
@@ -114,7 +114,7 @@ fn settings(results: &Results) -> Vec<Column> {
     names.into_iter().map(column).collect()
 }
 
-/// What was seen.
+/// The figures.
 fn figures(results: &Results) -> Vec<Column> {
     let rows = &results.observations;
     let float = |of: &dyn Fn(&Sample) -> Option<f64>| -> ArrayRef {

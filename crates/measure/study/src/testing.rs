@@ -19,7 +19,7 @@ use crate::runner::{self, Job};
 use crate::setting::Setting;
 use crate::spec::Spec;
 
-/// What goes wrong, and at which run (counted from 0, warm-up included).
+/// The fault, and at which run (counted from 0, warm-up included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing.
@@ -35,7 +35,7 @@ pub enum Trouble {
 /// The engine. Knows the settings `speed` (a number: times as fast), `rows`, and any of `extra`.
 #[derive(Debug)]
 pub struct Mock {
-    /// What goes wrong.
+    /// The fault.
     pub trouble: Trouble,
     /// Further settings that it accepts and ignores.
     pub extra: Vec<&'static str>,

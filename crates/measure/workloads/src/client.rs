@@ -1,4 +1,4 @@
-//! What a database workload offers: tables, rows, clients, and conditions to hold afterwards.
+//! A database workload: tables, rows, clients, and conditions to hold afterwards.
 //!
 //! ```text
 //! tables ─► created by the engine ─► rows, streamed ─► indexes ─► checks after loading
@@ -86,7 +86,7 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// What its clients were answered, where all of them must be answered the same, always.
+    /// The answer to its clients, where all of them must be given the same, always.
     fn answer(&self) -> Option<AnswerSummary> {
         None
     }
@@ -115,7 +115,7 @@ pub struct AnswerSummary {
 /// A statement to be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainRequest {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Statements to run in the session first.
     pub settings: Vec<String>,
@@ -151,7 +151,7 @@ pub enum Order {
     Shuffled,
 }
 
-/// What a client does next.
+/// A client's next transaction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
     /// Position in [`Workload::kinds`].
@@ -170,7 +170,7 @@ impl Next {
     }
 }
 
-/// What came of an attempt that did not fail.
+/// The result of an attempt that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AttemptResult {
     /// Rows read and changed.
@@ -198,13 +198,13 @@ pub enum Moment {
 pub struct Condition {
     /// Its short name.
     pub name: String,
-    /// What it says.
+    /// Its statement.
     pub says: String,
-    /// What was found.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// What a look at a condition found.
+/// The outcome of a look at a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It holds.

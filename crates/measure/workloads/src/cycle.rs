@@ -8,7 +8,7 @@ use crate::random::Random;
 pub(crate) struct Cycle {
     order: Order,
     random: Random,
-    /// What is still to be run of this round, last first.
+    /// The rest of this round, last first.
     ahead: Vec<usize>,
 }
 

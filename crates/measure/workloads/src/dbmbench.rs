@@ -160,14 +160,14 @@ pub struct Dbmbench {
     shared: Arc<SharedState>,
 }
 
-/// What its clients share: the answers to expect, and what the server acknowledged.
+/// The state that its clients share: the answers to expect, and what the server acknowledged.
 #[derive(Debug, Default)]
 struct SharedState {
     answers: OnceLock<Answers>,
     stored: Mutex<StoredResults>,
 }
 
-/// What must be in `result`.
+/// The content that `result` must have.
 #[derive(Debug, Default, Clone, Copy)]
 struct StoredResults {
     queries: u64,
@@ -231,7 +231,7 @@ impl Dbmbench {
         data::t1_rows(&self.options)
     }
 
-    /// What [`Bounds::Fixed`] selects.
+    /// The range that [`Bounds::Fixed`] selects.
     #[must_use]
     pub fn fixed_range(&self) -> Range {
         let (width, values) = (self.options.width(), self.options.a2_values);
@@ -371,7 +371,7 @@ impl Dbmbench {
         }
     }
 
-    /// What was acknowledged to clients as stored, and the sum of it.
+    /// Checks the rows acknowledged to clients as stored, and their sum.
     fn check_results(&self, session: &mut dyn Session) -> Result<Vec<Condition>, SessionError> {
         let stored = *self.stored();
         let mut conditions = Vec::new();

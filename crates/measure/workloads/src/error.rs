@@ -1,4 +1,4 @@
-//! What can be wrong with a workload.
+//! Faults of a workload.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum WorkloadError {
         keys: u64,
         /// Width of a key.
         bits: u32,
-        /// What fits: half of the width's values, the others are kept for misses.
+        /// Most that fit: half of the width's values, the others are kept for misses.
         most: u64,
     },
     /// A share that is not one.
@@ -49,7 +49,7 @@ pub enum WorkloadError {
     Tables {
         /// The requested tables.
         tables: u32,
-        /// What there can be.
+        /// Most that there can be.
         tables_max: u32,
         /// Of which sysbench.
         flavour: &'static str,
@@ -68,7 +68,7 @@ pub enum WorkloadError {
     SqlFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         says: String,
     },
     /// A file could not be made or finished.
@@ -76,21 +76,21 @@ pub enum WorkloadError {
     Write {
         /// The file, under its final name.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A table TPC-H does not have.
     #[error("there is no table {name:?}: choose from {known}")]
     UnknownTable {
-        /// What was requested.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// A query TPC-H does not have.
     #[error("there is no query {number}: choose from 1 to {queries}")]
     UnknownQuery {
-        /// What was requested.
+        /// The requested number.
         number: usize,
         /// How many there are.
         queries: usize,

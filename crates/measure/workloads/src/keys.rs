@@ -32,7 +32,7 @@ use crate::WorkloadError;
 pub use probes::{Pick, Probes};
 pub use zipf::Zipf;
 
-/// What a generator is for: each use has its own stream of the seed, so that adding one does not
+/// The use of a generator: each has its own stream of the seed, so that adding one does not
 /// change the others.
 #[derive(Debug, Clone, Copy)]
 #[repr(u64)]

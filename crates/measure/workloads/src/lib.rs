@@ -1,4 +1,4 @@
-//! What is run: data, made the same on every machine from a seed, and what clients do with it.
+//! Workloads: data, made the same on every machine from a seed, and the work of clients on it.
 //!
 //! Deliberately absent: no server is known here, only sessions.
 

@@ -47,7 +47,7 @@ pub struct Loops {
     threads: Vec<JoinHandle<Result<LoopRun, WorkloadError>>>,
 }
 
-/// What a loop did.
+/// The result of a loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoopRun {
     /// Where.

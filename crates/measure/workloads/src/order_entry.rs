@@ -8,11 +8,11 @@
 //! and asks after stock in a district of its own       Stock-Level    4 %   reads much
 //! ```
 //!
-//! What figures depend on is kept as specified: sizes, the non-uniform choices, one New-Order in a
-//! hundred rolled back after all its work, lines and payments of other warehouses, customers by
-//! name, the mix, the pauses. Afterwards the twelve consistency conditions, the inputs' shares, and
-//! every order that was acknowledged are looked at. Much of the specification is not met (no
-//! terminals' screens, no priced system, no check of durable media): [`DISCLAIMER`].
+//! Properties that figures depend on are as specified: sizes, the non-uniform choices, one
+//! New-Order in a hundred rolled back after all its work, lines and payments of other warehouses,
+//! customers by name, the mix, the pauses. Afterwards the twelve consistency conditions, the
+//! inputs' shares, and every order that was acknowledged are looked at. Much of the specification
+//! is not met (no terminals' screens, no priced system, no check of durable media): [`DISCLAIMER`].
 
 mod conditions;
 mod delivery;
@@ -99,7 +99,7 @@ pub struct OrderEntry {
     shared: Arc<SharedState>,
 }
 
-/// What its terminals share.
+/// The state that its terminals share.
 #[derive(Debug, Default)]
 struct SharedState {
     durability_log: DurabilityLog,
@@ -135,7 +135,7 @@ impl OrderEntry {
         &self.constants
     }
 
-    /// What completed since the last look at fresh data.
+    /// The transactions completed since the last look at fresh data.
     #[must_use]
     pub fn counts(&self) -> InputCounts {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)

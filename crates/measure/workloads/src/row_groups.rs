@@ -228,7 +228,7 @@ fn failed(path: &Path, source: io::Error) -> WorkloadError {
     WorkloadError::Write { path: PathBuf::from(path), source }
 }
 
-/// What the system said, where the Parquet error only carries it.
+/// The system's error, where the Parquet error only carries it.
 fn unparquet(path: &Path, error: ParquetError) -> WorkloadError {
     failed(path, io::Error::other(error))
 }

@@ -44,7 +44,7 @@ pub struct StatementId(pub u32);
 /// Takes one row of an answer; an error ends the query and is handed on.
 pub type OnRow<'a> = &'a mut dyn FnMut(Row<'_>) -> Result<(), SessionError>;
 
-/// What a statement came to.
+/// The counts of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Rows that it answered with.
@@ -155,7 +155,7 @@ pub enum SessionError {
 /// Runs `work` in a transaction: committed when it succeeds, rolled back when it fails.
 ///
 /// # Errors
-/// What `work` or the commit returned; no roll-back is sent to a server that is gone, and a
+/// The result of `work` or of the commit; no roll-back is sent to a server that is gone, and a
 /// rollback that fails is reported instead of what led to it only when the server is gone.
 pub fn transaction<T>(
     session: &mut dyn Session,

@@ -43,7 +43,7 @@ pub struct SqlFile {
     answers: Arc<Mutex<BTreeMap<usize, FirstAnswer>>>,
 }
 
-/// What a statement answered first, and whether it answered something else later.
+/// A statement's first answer, and whether a later one differed.
 #[derive(Debug, Clone, Copy)]
 struct FirstAnswer {
     rows: u64,

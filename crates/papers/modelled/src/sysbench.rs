@@ -63,7 +63,7 @@ const DISTRIBUTIONS: [(&str, Distribution); 3] = [
     ("special", Distribution::Special),
 ];
 
-/// What a thread does between two passes.
+/// The pause of a thread between two passes.
 #[derive(Clone, Copy)]
 enum PassEnd {
     GoOn,

@@ -14,7 +14,7 @@ static TEXT: &str = include_str!("../ledger.toml");
 pub struct Entry {
     /// Its name: `E0.4`.
     pub row: String,
-    /// What it says, in our words.
+    /// Its statement, in our words.
     pub words: String,
     /// Where it is carried: paths when done, the crate that is to bring it otherwise.
     #[serde(default, rename = "where")]

@@ -1,4 +1,4 @@
-//! What the two papers with counters print, as data, and what their figures say of each other.
+//! Figures of the two papers with counters, as data, and what they say of each other.
 //!
 //! ```text
 //! published/keeton.toml     tables 1 to 18, figures 2, 3, 8 ─► Paper ─┬► tables and claims
@@ -43,7 +43,7 @@ pub fn hassanein() -> &'static Paper {
     PAPER.get_or_init(|| read(HASSANEIN))
 }
 
-/// What either paper quotes from others, to stand beside a result as a line: never as a claim of
+/// Claims that either paper quotes from others, to stand beside a result as a line: never as one of
 /// the paper's own.
 pub fn reference_lines() -> impl Iterator<Item = &'static Claim> {
     keeton().reference_lines().chain(hassanein().reference_lines())

@@ -38,7 +38,7 @@ pub struct StudyRun {
 pub struct Row {
     /// Its name in the ledger.
     pub row: String,
-    /// What the paper found, in our words.
+    /// The paper's finding, in our words.
     pub words: String,
     /// Both words by what was measured, and why.
     pub measured: Judgement,
@@ -91,7 +91,7 @@ fn row(entry: &Entry, ran: &[StudyRun]) -> Row {
     Row { row, words, measured: of_measured, tier, modelled, claims }
 }
 
-/// What studies say of a row together; nothing if none of them is about it.
+/// The judgement of all studies of a row together; nothing if none of them is about it.
 fn said(entry: &Entry, ran: &[&StudyRun]) -> (Option<Judgement>, Vec<ClaimVerdict>) {
     let claims: Vec<ClaimVerdict> = ran.iter().flat_map(|study| judged(entry, study)).collect();
     let judgement = match claims.is_empty() {

@@ -92,7 +92,7 @@ struct LoadInFlight {
     /// Its number among loads.
     load: u64,
     done: Ticks,
-    /// What it waits for; `None` for the nearest cache.
+    /// The cause of its wait; `None` for the nearest cache.
     cause: Option<Cause>,
 }
 

@@ -1,4 +1,4 @@
-//! What happened last at each line: a direct-mapped table that forgets instead of growing.
+//! The last event of each line: a direct-mapped table that forgets instead of growing.
 
 use crate::ticks::Ticks;
 

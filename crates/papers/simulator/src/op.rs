@@ -1,6 +1,6 @@
 //! Operations of a thread.
 
-/// What an address depends on, and so when it is known.
+/// The dependence of an address, and so when it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependence {
     /// Nothing: it is known before.

@@ -50,7 +50,7 @@ impl Sharing {
     }
 }
 
-/// What a cache holds.
+/// The contents of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contents {
@@ -178,7 +178,7 @@ pub struct Core {
 pub struct CacheLevel {
     /// Name: L1D, L1I, L2.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub holds: Contents,
     /// Total bytes of one instance.
     pub bytes: u64,

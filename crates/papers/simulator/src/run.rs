@@ -18,7 +18,7 @@ use crate::ticks::{Ticks, ticks};
 
 /// A software thread.
 pub struct Thread<'s> {
-    /// What it executes.
+    /// Its instructions.
     pub script: Box<dyn Script + 's>,
     /// Its address space.
     pub space: u16,

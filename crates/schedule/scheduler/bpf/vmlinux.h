@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the scheduler uses of the kernel's types: names and members only, since libbpf looks up
+ * The kernel's types that the scheduler uses: names and members only, since libbpf looks up
  * where they lie in the kernel that runs (CO-RE). Written by hand in place of the 2.7 MB that
  * `bpftool btf dump file /sys/kernel/btf/vmlinux format c` gives, so that no kernel is needed to
  * build. Constants are those of 6.12 to 7.2, where they are the same.

@@ -55,7 +55,7 @@ pub enum Error {
     External {
         /// The program.
         program: String,
-        /// What happened, and its last words, on one line.
+        /// The failure, and the program's last words, on one line.
         says: String,
     },
     /// The counts can't be offered.

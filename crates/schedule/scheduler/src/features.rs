@@ -1,4 +1,4 @@
-//! What of the kernel the scheduler uses, looked up in the kernel's type information (BTF) before
+//! The kernel's features that the scheduler uses, looked up in its type information (BTF) before
 //! anything is loaded: a missing part is named, and not one in a verifier's log.
 
 use libbpf_rs::btf::{Btf, types};

@@ -1,4 +1,4 @@
-//! What the kernel says of its sched_ext: which scheduler is attached, and whether one can be.
+//! The state of the kernel's sched_ext: which scheduler is attached, and whether one can be.
 
 use crate::error::Error;
 

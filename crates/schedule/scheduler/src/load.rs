@@ -30,7 +30,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Delays that a thread keeps, the first ones: 8 MB.
 const DELAYS_MAX: usize = 1 << 20;
 
-/// What threads do.
+/// The work of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Spin, without an end.
@@ -53,7 +53,7 @@ pub enum Work {
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// What its threads do.
+    /// The work of its threads.
     pub work: Work,
     /// Their number on each CPU; of [`Work::Messages`] the number of senders.
     pub threads: usize,
@@ -70,7 +70,7 @@ pub struct Window {
     pub time: Duration,
 }
 
-/// What was done.
+/// The work of a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadResult {
     /// Spins, passes over the block, answers, wake-ups or messages.

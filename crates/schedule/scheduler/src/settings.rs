@@ -81,7 +81,7 @@ const SLICE_MIN_NS: u64 = 100_000;
 const SLICE_MAX_NS: u64 = 100_000_000;
 /// Below the watchdog with room for a queue.
 const PATIENCE_MAX_NS: u64 = 5_000_000_000;
-/// What the histogram of looks can show.
+/// The most that the histogram of looks can show.
 const SCAN_MAX: u32 = 128;
 
 impl Settings {

@@ -69,7 +69,7 @@ impl Cluster {
         self.child.try_wait().is_ok_and(|status| status.is_none())
     }
 
-    /// What its standard error ends with.
+    /// The last line of its standard error.
     fn last_line(&self) -> String {
         let text = self.text(&self.log);
         let line = text.lines().rfind(|line| !line.trim().is_empty());

@@ -42,7 +42,7 @@ pub(crate) fn line(measured: &CaseTimes) -> String {
     line + "\n"
 }
 
-/// What a reader must know.
+/// Notes for the reader.
 pub(crate) fn notes(options: &Options, versions: &[String], measured: &[CaseTimes]) -> Vec<String> {
     let keys = if options.dense {
         "Keys are 0, 1, 2… in no order: some engines have tables without hashing for those."

@@ -9,7 +9,7 @@ use crate::tidy::Tree;
 /// The marks, in the order in which they are shown.
 pub(crate) const MARKS: [&str; 4] = ["real", "modelled", "arithmetic", "not done"];
 
-/// What an entry may say itself.
+/// Words that an entry may state itself.
 pub(super) const ARITHMETIC: &str = "arithmetic";
 
 /// The engines that each study runs on, by its id.

@@ -38,7 +38,7 @@ pub(super) fn check(tree: &Tree, ledger: &File, entries: &[Entry]) -> Vec<Findin
     findings
 }
 
-/// What is wrong with a study's claim to answer a row.
+/// The faults of a study's claim to answer a row.
 fn claimed(study: &Study<'_>, row: &str, ledger: &File, entries: &[Entry]) -> Option<Finding> {
     let Some(entry) = entries.iter().find(|entry| entry.row == *row) else {
         return Some(Finding::of_file(study.file, format!("the papers have no row {row}")));

@@ -1,11 +1,11 @@
-//! What stands in a file of declarations and paths: read word by word, without a parser.
+//! Declarations and paths of a file: read word by word, without a parser.
 
 /// `mod NAME;`
 pub(crate) struct ModDeclaration {
     pub(crate) name: String,
     /// Inline modules around it.
     pub(crate) within: Vec<String>,
-    /// What `#[path = "…"]` names.
+    /// The file that `#[path = "…"]` names.
     pub(crate) path: Option<String>,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Use {
     pub(crate) is_import: bool,
     /// `pub use`, of whatever range.
     pub(crate) hands_on: bool,
-    /// What an import calls it here; `None` for everything (`*`).
+    /// The name that an import gives it here; `None` for everything (`*`).
     pub(crate) name: Option<String>,
 }
 

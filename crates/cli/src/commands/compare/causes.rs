@@ -11,7 +11,7 @@ use crate::output::one_line;
 /// Other differences beyond this number are counted, not named.
 const NAMED_MAX: usize = 20;
 
-/// What a page shows.
+/// The contents of the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct View {
     sentence: String,

@@ -52,7 +52,7 @@ struct OfPaper {
 struct Figure {
     #[serde(flatten)]
     derived: RecomputedFigure,
-    /// What is printed, in words; the same as `printed`, which is by kind.
+    /// The printed figure in words; the same as `printed`, which is by kind.
     prints: Option<String>,
     difference: Option<f64>,
 }

@@ -66,7 +66,7 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
 /// are left out of it.
 const SLOTS_MIN: usize = 32;
 
-/// What the mark of figures that scatter means, and how long to count for steadier ones.
+/// The legend of the mark for figures that scatter, and how long to count for steadier ones.
 fn scattered(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> Option<String> {
     let shown = metrics.values.iter().filter(|one| per_cpu || one.cpu.is_none());
     let noisy = shown.filter(|one| one.value.is_some() && one.noisy);

@@ -43,7 +43,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Waited for such a piece before the next look whether the user has interrupted.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// What a part of a file may take while it is decoded, whatever the file says of itself.
+/// The memory that a part of a file may take while it is decoded, whatever the file says of itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// A batch of an Arrow file or stream.

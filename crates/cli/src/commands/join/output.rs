@@ -26,7 +26,7 @@ pub(crate) enum Output {
     Streamed(Box<Mutex<StreamedFile>>),
 }
 
-/// What stays in memory of each row group until a file is complete.
+/// Metadata of each row group that stays in memory until a file is complete.
 pub(crate) struct RowGroupMetadata {
     pub(crate) bytes: usize,
     pub(crate) bytes_max: usize,

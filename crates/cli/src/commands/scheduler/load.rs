@@ -11,12 +11,12 @@ use workahead_scheduler::{Load, LoadResult, Window, Work};
 
 use crate::output;
 
-/// What is left of it after its window: starved threads end late.
+/// Most time that it may take after its window: starved threads end late.
 const LATE_MAX: Duration = Duration::from_secs(120);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// What its threads do
+    /// The work of its threads
     #[arg(value_enum)]
     kind: Kind,
     /// Threads on each CPU
@@ -35,7 +35,7 @@ pub(super) struct Args {
     nice: u8,
 }
 
-/// What threads do, as a word.
+/// The work of threads, as a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
     Spin,
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// What a program did in its window.
+/// Counts of a program over its window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct LoadCounts {
     pub(super) work: u64,

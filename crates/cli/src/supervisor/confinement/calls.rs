@@ -39,7 +39,7 @@ pub(super) const ALLOWED: &[c_long] = &[
     SYS_sysinfo, SYS_getrandom,
 ];
 
-/// What x86-64 has beside them, from before there were calls that take a directory.
+/// Calls that x86-64 has beside them, from before there were calls that take a directory.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 pub(super) const OLDER: &[c_long] = &[

@@ -11,7 +11,7 @@ use workahead_machine::pages::Pool;
 
 use crate::data::{Sides, column_sum};
 
-/// What to do with the joined rows.
+/// The use of the joined rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Count, and sums of the two payloads.

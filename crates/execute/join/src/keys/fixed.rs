@@ -2,7 +2,7 @@
 //!
 //! Signed integers are sign-extended, unsigned ones zero-extended, so that integers of different
 //! widths can be compared. The one case in which that is not enough is a signed key against
-//! `UInt64`: −1 and 2⁶⁴−1 would be the same integer, so negative keys match nothing there. Floats are
+//! `UInt64`: −1 and 2⁶⁴−1 have the same bits, so negative keys match nothing there. Floats are
 //! their bits: Arrow's total order, in which a NaN equals the same NaN and −0.0 is not 0.0.
 
 use arrow_array::{Array, ArrayRef};

@@ -1,7 +1,7 @@
 //! The build side's full keys, stored if equal hashes don't prove equal keys.
 //!
-//! The components of a key are contiguous, so comparing costs one miss; long strings lie in a separate
-//! buffer, which costs another.
+//! The components of a key are contiguous, so comparing costs one miss; long strings lie in a
+//! separate buffer, which costs another.
 
 use workahead_machine::pages::{PageBuffer, Supply};
 use workahead_walks::memory::{Memory, Prefetching, ToL1};

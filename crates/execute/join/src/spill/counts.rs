@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::file::SpillFile;
 
-/// What a join has spilled so far.
+/// The data that a join has spilled so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpillMetrics {
     /// Bytes of files.

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFault {
     /// No more files can be created.
@@ -63,7 +63,7 @@ impl FileFaults {
         self.operations[fault.operation() as usize].load(Ordering::Relaxed)
     }
 
-    /// What goes wrong in the next operation of this kind, and since how many of them.
+    /// The fault of the next operation of this kind, and since how many of them.
     fn next(&self, operation: Operation) -> Option<(FileFault, u64)> {
         let number = self.operations[operation as usize].fetch_add(1, Ordering::Relaxed);
         let (fault, first) = self.fault.filter(|(fault, _)| fault.operation() == operation)?;

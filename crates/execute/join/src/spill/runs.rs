@@ -66,7 +66,7 @@ impl Runs {
         })
     }
 
-    /// What the prober and its final phase take their memory from.
+    /// The memory of the prober and its final phase.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }

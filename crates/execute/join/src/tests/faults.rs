@@ -123,7 +123,7 @@ impl Case {
 static CASES: LazyLock<Vec<(Case, usize)>> = LazyLock::new(|| {
     let limited = |case: Case| {
         let least = case.least_bytes();
-        // What several threads need depends on how they share the work.
+        // The need of several threads depends on how they share the work.
         let limit = if case.options.probers > 1 { least + least / 4 } else { least };
         (case, limit)
     };

@@ -78,7 +78,7 @@ impl<K, V> Buckets<K, V> {
         (buckets, memory)
     }
 
-    /// What takes the first step of a look-up faster.
+    /// The faster first step of a look-up.
     ///
     /// # Safety
     /// Nobody changes the buckets during `'t`.

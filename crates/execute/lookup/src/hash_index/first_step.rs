@@ -62,7 +62,7 @@ impl<K, V> Likely<K, V> {
     }
 }
 
-/// What the first step of a look-up came to.
+/// The result of the first step of a look-up.
 pub(crate) enum First<'t, K, V> {
     Found(&'t (K, V)),
     Missing,

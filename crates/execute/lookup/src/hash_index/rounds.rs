@@ -179,7 +179,7 @@ where
         }
     }
 
-    /// What a look-up came to; none if it needs another line, which was hinted at.
+    /// The result of a look-up; none if it needs another line, which was hinted at.
     #[inline(always)]
     fn step(&self, cursor: &mut Cursor) -> Option<Option<&'i V>> {
         let key = &self.keys[cursor.row as usize];

@@ -49,7 +49,7 @@ impl From<Home> for Position {
     }
 }
 
-/// What a step of a look-up came to.
+/// The result of a step of a look-up.
 pub(crate) enum Step<'t, K, V> {
     /// The entry, and its slot in the bucket.
     Found(&'t (K, V), usize),
@@ -124,7 +124,7 @@ impl<K, V> Table<K, V> {
         }
     }
 
-    /// What takes the first step of a look-up faster.
+    /// The faster first step of a look-up.
     #[inline(always)]
     pub(crate) fn first_step(&self) -> FirstStep<'_, K, V> {
         // SAFETY: it borrows the table.

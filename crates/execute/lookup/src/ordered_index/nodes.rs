@@ -25,7 +25,7 @@ use workahead_walks::place::LINE_BYTES;
 
 use crate::memory::{Memory, Pages, drop_entries};
 
-/// What stands before the keys of a node.
+/// The header before the keys of a node.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Head {
@@ -230,7 +230,7 @@ impl<K, V> Nodes<K, V> {
         unsafe { self.arena(kind).node(node).cast().as_mut() }
     }
 
-    /// What a search reads of a node.
+    /// The part of a node that a search reads.
     #[inline(always)]
     pub(super) fn place(&self, kind: Kind, node: Node) -> Place {
         // A leaf of two lines comes whole: the value is what is wanted.

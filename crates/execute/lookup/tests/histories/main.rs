@@ -90,7 +90,7 @@ fn technique(random: &mut Random) -> Option<Technique> {
     }
 }
 
-/// What a batch finds, and what it contains, whatever its results held before.
+/// Results of a batch, and its tests of membership, whatever its results held before.
 fn compare_lookups<'a>(
     expected: &[Option<&'a u64>],
     technique: Technique,

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use workahead_walks::random::Random;
 
-/// What an index calls.
+/// A function that an index calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Function {
     Clone,
@@ -43,11 +43,11 @@ thread_local! {
     /// Keys and values that are not dropped yet.
     static ALIVE: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
     static MADE: Cell<u64> = const { Cell::new(0) };
-    /// What decides comparisons that contradict each other.
+    /// The source of comparisons that contradict each other.
     static LIES: RefCell<Option<Random>> = const { RefCell::new(None) };
 }
 
-/// What a planned panic carries: it was never meant for the panic hook.
+/// The payload of a planned panic: it was never meant for the panic hook.
 struct PlannedPanic;
 
 /// Every function of a key or a value begins so. Nothing panics while something else unwinds.

@@ -24,7 +24,7 @@ use workahead_machine::clock::thread_cpu_s;
 /// CPU nanoseconds of all threads.
 type Clock = Arc<AtomicU64>;
 
-/// What an operator does, of DataFusion's, ours or DuckDB's.
+/// The kind of an operator, of DataFusion's, ours or DuckDB's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// DuckDB's evaluate most filters.

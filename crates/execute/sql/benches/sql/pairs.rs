@@ -95,7 +95,7 @@ struct Arms<'a> {
     duckdb: Option<Duckdb>,
 }
 
-/// What runs a query in the rounds.
+/// An engine that runs a query in the rounds.
 #[derive(Clone, Copy)]
 enum Party<'a> {
     Session(&'a SessionContext),

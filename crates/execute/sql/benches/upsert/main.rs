@@ -37,7 +37,7 @@ const ROUNDS: usize = 3;
 const LIMIT: Duration = Duration::from_secs(300);
 const SMALL_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a process runs.
+/// The work of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arm {
     /// Ours, in the pool.
@@ -65,7 +65,7 @@ impl Arm {
     }
 }
 
-/// What a process said.
+/// The report of a process.
 struct Run {
     ms: f64,
     cpu_ms: f64,
@@ -169,7 +169,7 @@ fn child_run(indices: [usize; 2], size: &str) -> Result<Run, String> {
         }
         sleep(Duration::from_millis(5));
     }
-    // What it says fits the pipes.
+    // Its output fits the pipes.
     let output = child.wait_with_output().expect("a child");
     if !output.status.success() {
         return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));

@@ -1,4 +1,4 @@
-//! What two subplans have alike only if they give the same rows.
+//! The identity of subplans: two have it alike only if they give the same rows.
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ impl ExecutionPlan for ReusedSubplanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        // What doesn't fit has to go somewhere.
+        // Rows that don't fit have to go somewhere.
         if !context.runtime_env().disk_manager.tmp_files_enabled() {
             return self.input.execute(partition, context);
         }

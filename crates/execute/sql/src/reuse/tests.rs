@@ -131,7 +131,7 @@ async fn what_differs_is_not_reused() {
     assert_eq!(reused_in(&context, &pair(random, random)).await, 0);
 }
 
-/// What DataFusion's bytes of two plans have alike though their rows differ.
+/// Differences that DataFusion's bytes of two plans do not show though their rows differ.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_bytes_do_not_say_is_not_reused() {
     // With one thread all copies stand below the same nodes.
@@ -172,12 +172,12 @@ async fn what_bytes_do_not_say_is_not_reused() {
         ],
         // Numbers of 32 bits.
         ["select 1 as g, x from m offset 1", "select 1 as g, x from m offset 4294967297"],
-        // What windows leave out.
+        // Rows that windows leave out.
         [
             "select g, sum(x) filter (where x > (select min(v) from t)) over () as x from t5",
             "select g, sum(x) filter (where x > (select 1e9 + max(v) from u)) over () as x from t5",
         ],
-        // What ends a line.
+        // Ends of lines.
         ["select x as g, x from n", "select x as g, x from s"],
     ] {
         let query = twice_each(one, other).replace("from t5", &format!("from {t5}"));

@@ -95,7 +95,7 @@ impl SessionError {
     }
 }
 
-/// What DataFusion says of a file that it could not finish.
+/// DataFusion's error about a file that it could not finish.
 const UNFINISHED: &str = "Error encountered while finalizing writes";
 
 /// DataFusion's message without a backtrace and without wrappers that add nothing.

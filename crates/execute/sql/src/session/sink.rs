@@ -55,7 +55,7 @@ enum Why {
     Panic(Box<dyn Any + Send>),
 }
 
-/// What a guard below tells the one above.
+/// The report of a guard below to the one above.
 #[derive(Default)]
 struct Failure {
     why: Mutex<Option<Why>>,

@@ -30,7 +30,7 @@ pub(crate) struct Answer {
     rows: Vec<Vec<String>>,
 }
 
-/// What a query says of its rows.
+/// The order that a query states of its rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     /// Columns that it orders by, the first keys of its order.

@@ -96,7 +96,7 @@ fn vectors(name: &str, ids: std::ops::Range<i64>, width: i32) -> Arc<MemTable> {
     Arc::new(MemTable::try_new(batches[0].schema(), vec![batches]).unwrap())
 }
 
-/// What `merge_insert` runs: every row of both tables, the source's where it has one.
+/// The query of `merge_insert`: every row of both tables, the source's where it has one.
 const UPSERT: &str = "select count(*), sum(case when s.id is null then 1 else 0 end), \
                       sum(case when t.id is null then 1 else 0 end), \
                       sum(coalesce(s.vector, t.vector)[7]), sum(t.vector[3]) \

@@ -39,7 +39,7 @@ pub(crate) enum Pool {
 const SMALL_BATCH_ROWS: usize = 256;
 const SMALL_POOL_BYTES: usize = 8 << 20;
 
-/// What each sort keeps for its merge, by default 10 MB: at most this share of the pool.
+/// Memory that each sort keeps for its merge, by default 10 MB: at most this share of the pool.
 const SORT_SHARE: usize = 16;
 
 /// After this a query counts as one that does not end, which takes seconds at any scale of ours.
@@ -187,7 +187,7 @@ impl Outcomes {
         self.wrong.is_empty() && self.refused.is_empty()
     }
 
-    /// What ran, and a line for each query that failed.
+    /// The queries that ran, and a line for each that failed.
     fn table(&self) -> String {
         let arm = self.arm.to_string();
         let (joins, spilled) = (self.our_joins + self.stock_joins, self.spilled);

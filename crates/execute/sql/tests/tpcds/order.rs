@@ -1,4 +1,4 @@
-//! What a query's text says of the order of its rows.
+//! The order of rows, as a query's text states it.
 
 use datafusion::sql::sqlparser::ast::{Expr, OrderByKind, Statement, Value};
 use datafusion::sql::sqlparser::dialect::GenericDialect;

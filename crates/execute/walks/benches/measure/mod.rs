@@ -1,4 +1,4 @@
-//! What the benches share: cases that take turns, whose answers are compared.
+//! Shared code of the benches: cases that take turns, whose answers are compared.
 //!
 //! Every round runs every case once, so that a disturbance falls on all of them alike; a case is
 //! worth its median over the rounds, and times are CPU time of the threads (the slowest of them,
@@ -54,7 +54,7 @@ impl Arguments {
 pub(crate) struct Run {
     /// CPU time of its slowest thread.
     pub(crate) seconds: f64,
-    /// What came out: hits and a checksum, equal in all cases of a group; of a limit, nothing.
+    /// The answer: hits and a checksum, equal in all cases of a group; of a limit, nothing.
     pub(crate) answer: Option<(usize, u64)>,
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn in_turns<T: ?Sized>(
     times
 }
 
-/// What a bench found: rows of named values, printed in the order they came.
+/// The result of a bench: rows of named values, printed in the order they came.
 pub(crate) struct Report<'a> {
     arguments: &'a Arguments,
     title: &'static str,

@@ -21,7 +21,7 @@ use crate::schedule::{Distance, Schedule};
 use crate::walk::{Row, Rows, Sink, Walk};
 use crate::with_isa;
 
-/// What an entry of a grouped table holds before its values are updated.
+/// The value of an entry of a grouped table before its values are updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group(u64);
 
@@ -129,7 +129,7 @@ impl<I: Compare> Walk for Grouping<'_, I> {
     }
 }
 
-/// What a bucket does with an entry whose key is to be held once.
+/// The response of a bucket to an entry whose key is to be held once.
 pub(super) enum Offer {
     /// Holds it now.
     Put,

@@ -253,7 +253,7 @@ impl PartitionedRows {
     }
 }
 
-/// What one thread has done.
+/// The work of one thread.
 #[derive(Default)]
 struct ThreadWork<N> {
     entries: usize,

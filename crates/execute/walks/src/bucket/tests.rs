@@ -85,7 +85,7 @@ fn to_end<W: Walk<Hit = u64>, S: Schedule<W>, M: Memory>(
     sink.hits
 }
 
-/// What every strategy must find.
+/// The hits that every strategy must find.
 fn oracle(build: &[(u64, u64)], probes: &[u64]) -> Hits {
     let mut table = HashMap::<u64, Vec<u64>>::new();
     for (key, value) in build {

@@ -35,7 +35,7 @@ impl<P: Payload> Tables<P> {
         Self { build, probe, rids, chains }
     }
 
-    /// What a drive over `rows` touches, by the names of the paper.
+    /// The accesses of a drive over `rows`, by the names of the paper.
     fn trace(&self, width: usize, rows: Rows) -> Vec<Spot> {
         let probes = Unclustered { records: &self.probe, rids: &self.rids, row_stage: true };
         let mut walk = HashJoin::new(&self.chains, &self.build, probes);

@@ -91,7 +91,7 @@ impl Table {
 pub struct Columns<'a> {
     /// Join keys.
     pub keys: &'a [u32],
-    /// What the output takes besides.
+    /// The columns that the output takes besides.
     pub integers: [&'a [u32]; 2],
 }
 

@@ -33,7 +33,7 @@ const TECHNIQUES: [&str; 10] = [
     "direct-helper:size=64",
 ];
 
-/// What two loops find for the rows of `rids`, by position in `rids`.
+/// The answer of two loops for the rows of `rids`, by position in `rids`.
 fn two_loops(build: Columns<'_>, probe: Columns<'_>, rids: &[u32]) -> Vec<(Row, Match)> {
     let mut hits = Vec::new();
     for (row, &probe_row) in (0..).zip(rids) {

@@ -8,7 +8,7 @@ use crate::place::{Place, References};
 use crate::traced::{Access, Kind, Traced};
 use crate::walk::{Row, Sink, Walk};
 
-/// What a row may touch.
+/// The places that a row may touch.
 #[derive(Default)]
 struct PermittedPlaces {
     /// Requests for by the call before.

@@ -7,7 +7,7 @@ use crate::memory::Memory;
 use crate::place::{Intent, Place};
 use crate::walk::Sink;
 
-/// What a walk does wrong.
+/// The law that a walk breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sin {
     None,
@@ -101,7 +101,7 @@ impl Walk for Histogram {
 
 /// Every key once, and their counts in the end.
 fn oracle(walk: Histogram, hits: Vec<(Row, u64)>) -> Result<(), String> {
-    // What a walk that counts its own steps finds row by row: right as long as nobody interleaves.
+    // The hits of a walk that counts its own steps, by row: right as long as nobody interleaves.
     let steps = (1..=u64::from(ROWS)).map(|row| row * 2);
     let keys: Vec<u64> = match walk.sin {
         Sin::CountsItsSteps => steps.collect(),

@@ -30,7 +30,7 @@ pub enum Order {
     Left,
 }
 
-/// What becomes of left rows without a partner.
+/// The treatment of left rows without a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnmatchedRows {
     /// They have no pair.

@@ -38,7 +38,7 @@ fn table<P: Payload>(rows: u32, keys: u32, seed: u64) -> Vec<Record<P>> {
         .collect()
 }
 
-/// What a pair becomes, read off the tables.
+/// The output of pairs, read off the tables.
 fn joined<P: Payload>(
     pairs: &Pairs,
     left: &[Record<P>],

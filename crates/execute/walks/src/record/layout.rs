@@ -39,7 +39,7 @@ unsafe impl<P: Payload> Zeroable for Record<P> {}
 unsafe impl<P: Payload> Pod for Record<P> {}
 
 impl<P: Payload> Record<P> {
-    /// What stands where an outer join found nothing: no record has this `row`.
+    /// The record for a side without a match in an outer join: no record has this `row`.
     pub const NULL: Self = Self { align: [], key: 0, row: u32::MAX, payload: P::ZEROS };
 
     /// A record whose payload is one word, repeated.
@@ -66,12 +66,12 @@ unsafe impl<P: Payload> Zeroable for JoinedRecord<P> {}
 // SAFETY: as above; two records are asserted to fill whole lines, with no padding.
 unsafe impl<P: Payload> Pod for JoinedRecord<P> {}
 
-/// What a record carries beside key and position: one of the four that are asserted to leave no
+/// The content of a record beside key and position: one of the four that are asserted to leave no
 /// padding.
 pub trait Payload: sealed::Sealed + Pod + Eq + Debug + Send + Sync {
     /// Of the record's alignment.
     type Align: Copy + Eq + Debug + Send + Sync;
-    /// What a walk asks for of a record, or of a place of one line.
+    /// The references by which a walk asks for a record, or for a place of one line.
     type Asks: References + From<Place>;
     /// No word that is not zero.
     const ZEROS: Self;

@@ -47,7 +47,7 @@ impl<C> Coroutines<C> {
     }
 }
 
-/// What the lanes of a drive share.
+/// The state that the lanes of a drive share.
 struct DriveState<'d, W: Walk, M, S> {
     walk: &'d mut W,
     rows: &'d mut Rows,

@@ -101,7 +101,7 @@ pub struct Spot {
     pub bytes: u32,
     /// Who.
     pub thread: u16,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
 }
 

@@ -58,7 +58,7 @@ impl Outer for Clustered<'_> {
 pub struct Unclustered<'a> {
     /// The stream.
     pub rids: &'a [u32],
-    /// What the RIDs name.
+    /// The records that the RIDs name.
     pub records: &'a [KeyedRecord],
     /// Whether a row's record is announced before it is read, as a stage of its own. Zhou et al.
     /// (2005, §5) have none: their main thread reads it when it starts a probe.

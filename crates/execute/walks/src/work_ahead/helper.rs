@@ -15,7 +15,7 @@ pub enum Direction {
     Backward,
 }
 
-/// What the helper does at a slot it has loaded before (§4.4).
+/// The helper's action at a slot it has loaded before (§4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Loads it again and moves on.
@@ -50,13 +50,13 @@ pub const RECENT_LINES: usize = 512;
 pub struct Helper {
     /// Which way round.
     pub direction: Direction,
-    /// What to do at an unchanged slot.
+    /// The action at an unchanged slot.
     pub wait: Wait,
     /// Whether to de-duplicate.
     pub skip: Skip,
 }
 
-/// What a helper did.
+/// The counts of a helper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HelperReport {
     /// Entries whose pointers were loaded.

@@ -19,7 +19,7 @@ use crate::walk::{Rows, Sink, Walk};
 /// Every place the walk asks for, or names as an input, must stay mapped for as long as the walk
 /// exists: tables it borrows or owns and never reallocates.
 pub unsafe trait Preloadable: Walk {
-    /// What a helper loads for a place: the bytes of the aligned block around it, a power of two of
+    /// A helper's load for a place: the bytes of the aligned block around it, a power of two of
     /// at least a line. The paper's line of L2 is 128 bytes, a whole node of its tree.
     const BLOCK_BYTES: usize = LINE_BYTES;
 }
@@ -66,7 +66,7 @@ pub struct Placement<'a> {
     pub allowed: &'a CpuSet,
 }
 
-/// What the helper did, and the CPU time it took for that.
+/// The helper's counts, and the CPU time it took for them.
 #[derive(Debug, Clone, Copy)]
 pub struct HelperRun {
     /// Entries, waits and laps.

@@ -35,7 +35,7 @@ pub const POSTED_LINES: usize = 256;
 /// Where states lie together with their pointers both are rings of `E + 1`: the pointers of the
 /// state at hand stay where they are until the next post, and the helper may load them once more.
 pub struct WorkAheadSet<'s, A, S> {
-    /// What each slot holds, and the state at hand.
+    /// The content of each slot, and the state at hand.
     states: StateRing<'s, S>,
     /// Valid pointers posted with each state, where that is not one for all.
     pointers: Box<[u8]>,
@@ -234,7 +234,7 @@ fn repeated(posted: &mut [usize], place: Place) -> bool {
     std::mem::replace(seen, line) == line
 }
 
-/// What the set holds for a row.
+/// The state of a row in the set.
 #[derive(Clone, Copy)]
 pub enum Stage<C> {
     /// The row's input was posted; the walk has not started. A stage of its own where the input is

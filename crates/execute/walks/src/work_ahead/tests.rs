@@ -23,12 +23,12 @@ const ROWS: Row = 2000;
 /// Every row asks for two cells of a table, one after the other, and emits their sum.
 struct TwoCells<'a> {
     table: &'a [u64],
-    /// What a helper's copy does when it starts a row; the main thread's does nothing.
+    /// The fault of a helper's copy when it starts a row; the main thread's has none.
     fault: &'a Fault,
     is_copy: bool,
 }
 
-/// What the helper does wrong.
+/// The faults of the helper.
 struct Fault {
     /// Calls of the helper so far.
     calls: AtomicU32,

@@ -1,4 +1,4 @@
-//! What a helper executes while there is nothing to load, by what the CPU has.
+//! The instruction that a helper executes while there is nothing to load, by the CPU's features.
 //!
 //! A helper that spins takes slots of the pipeline from its main thread. Each of these gives them
 //! up for a while (Ghost Threading, MICRO 2025, throttles its helpers by `serialize`, and finds a

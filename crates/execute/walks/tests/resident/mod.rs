@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// What a piece of work did to the memory of the process.
+/// The effect of a piece of work on the memory of the process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Growth {
     /// Bytes more than before when it was done (`RssAnon`).

@@ -24,7 +24,7 @@ pub(crate) struct Case {
     pub(crate) rids: Vec<u32>,
 }
 
-/// What a case is drawn from: few numbers, so that a failing case shrinks to a small one.
+/// The source of a case: few numbers, so that a failing case shrinks to a small one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Draft {
     pub(crate) build_rows: u32,

@@ -65,7 +65,7 @@ impl<H> Sink<H> for Pausing<H> {
     }
 }
 
-/// What a walk is to find, how its hits are compared, and under which techniques.
+/// The expected hits of a walk, how they are compared, and under which techniques.
 pub(crate) struct Trial<'t, T, V> {
     pub(crate) techniques: &'t [String],
     /// Hits between two pauses of the techniques that can be paused.

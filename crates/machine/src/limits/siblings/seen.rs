@@ -28,7 +28,7 @@ pub struct SiblingPair {
 pub enum Source {
     /// Topology as the system tells it (sysfs).
     System,
-    /// What CPUs did to each other when it was measured.
+    /// The effect of CPUs on each other when it was measured.
     Probe,
 }
 

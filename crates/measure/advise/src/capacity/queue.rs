@@ -12,7 +12,7 @@
 //! others take part takes as long for many as for one. A lock's holder doesn't count as waiting,
 //! so locks have no such term, and any waiting for them is a queue.
 //!
-//! What a transaction waits, `waiting / load`, is fitted by least squares with weights of the load;
+//! A transaction's wait, `waiting / load`, is fitted by least squares with weights of the load;
 //! for each ceiling the other terms follow, and the ceiling is searched. Waiting that grows as the
 //! load does fits best with a ceiling that is far away, and then there is none.
 
@@ -92,7 +92,7 @@ impl Sums {
     fn of(points: &[(f64, f64)], ceiling: f64) -> Self {
         let mut sums = Self::default();
         for (load, waiting) in points {
-            // What a transaction waits, and what it would behind one queue, times the load.
+            // The wait of a transaction, and its wait behind one queue, times the load.
             let (used, wait) = (load / ceiling, waiting / load);
             let queued = used * used / (1.0 - used);
             sums.weight += load;
@@ -128,7 +128,7 @@ impl Sums {
     }
 }
 
-/// What is left of the squares with this ceiling and the terms that fit it best.
+/// The remaining squares with this ceiling and the terms that fit it best.
 fn loss(points: &[(f64, f64)], ceiling: f64, kind: Kind, most: f64) -> f64 {
     let sums = Sums::of(points, ceiling);
     let least = if kind == Kind::Served { 1.0 / ceiling } else { 0.0 };

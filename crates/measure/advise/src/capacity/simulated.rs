@@ -16,7 +16,7 @@ pub(super) struct Server {
     /// Of the universal scalability law: serial part, and what it takes to agree.
     pub(super) contention: f64,
     pub(super) coherence: f64,
-    /// What one at a time may hold.
+    /// The resource that one at a time may hold.
     pub(super) serial: Option<Serial>,
 }
 

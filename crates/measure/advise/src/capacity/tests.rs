@@ -6,7 +6,7 @@ use super::*;
 /// Trials of each server.
 const TRIALS: u64 = 40;
 
-/// What came of the trials of a server.
+/// The outcomes of the trials of a server.
 #[derive(Debug)]
 struct Tally {
     answers: usize,

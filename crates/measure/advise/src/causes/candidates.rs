@@ -1,4 +1,4 @@
-//! What changed, and may be a cause: settings, versions, indexes, tables, plans, programs beside
+//! Changes that may be a cause: settings, versions, indexes, tables, plans, programs beside
 //! the server, holders of locks.
 //!
 //! A candidate is *shown* for a part when its own figure moved as it should (sequential scans of
@@ -24,7 +24,7 @@ pub(super) struct Candidate {
     pub(super) shown: Vec<Part>,
     /// Parts on which it is documented to act.
     pub(super) documented: Vec<Part>,
-    /// What shows it.
+    /// The evidence.
     pub(super) evidence: Vec<String>,
     /// The more specific first.
     pub(super) order: u8,
@@ -207,7 +207,7 @@ fn holders(pair: Pair<'_>) -> Option<Candidate> {
     })
 }
 
-/// What the machine did for others, by its own account.
+/// The machine's work for others, by its own account.
 fn machine(pair: Pair<'_>) -> Vec<Candidate> {
     let mean = |capture: &Capture, name: &str| Some(capture.count(name)? / capture.seconds());
     let others = |capture: &Capture| {

@@ -1,4 +1,4 @@
-//! What a setting, a version or the machine's tuning is documented to act on, and the figures by
+//! Documented effects of a setting, a version or the machine's tuning, and the figures by
 //! which it shows that it does (PostgreSQL manual, chapter 20, "Server Configuration"; MariaDB's
 //! "Server System Variables"; the kernel's documentation).
 //!
@@ -6,7 +6,7 @@
 
 use super::parts::Part;
 
-/// What shows that a change has an effect.
+/// A sign that a change has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// A count for each transaction, of these: one of them moves.
@@ -25,7 +25,7 @@ pub(super) enum Sign {
     Nothing,
 }
 
-/// What something acts on.
+/// The parts that something acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effect {
     pub(super) parts: &'static [Part],

@@ -92,7 +92,7 @@ impl Part {
         }
     }
 
-    /// What one waits for who waits for a lock: for what the holder needs, or for the holder.
+    /// The part of a wait for a lock: that of its holder's own wait, or the locks.
     fn of_holder(kind: &str) -> Part {
         match kind {
             "log" | "latches" | "disk" | "processes" => Part::of_wait(kind),
@@ -113,7 +113,7 @@ impl Part {
     }
 }
 
-/// What was done in one window: transactions, and seconds of sessions by part.
+/// The work of one window: transactions, and seconds of sessions by part.
 #[derive(Debug, Clone, Copy, Default)]
 struct WindowTimes {
     ended: f64,

@@ -1,4 +1,4 @@
-//! What differs between two captures beside time: counts for each transaction, plans, ways into
+//! Differences between two captures beside time: counts for each transaction, plans, ways into
 //! tables.
 
 use std::cell::{OnceCell, RefCell};
@@ -42,8 +42,8 @@ pub(super) struct Pair<'a> {
     pub(super) known: &'a ComparisonCache,
 }
 
-/// What is found once, however often it is used: a capture may have thousands of plans and of
-/// settings.
+/// Results that are computed once, however often they are used: a capture may have thousands of
+/// plans and of settings.
 #[derive(Debug, Default)]
 pub(super) struct ComparisonCache {
     plans: OnceCell<Vec<String>>,
@@ -51,7 +51,7 @@ pub(super) struct ComparisonCache {
     moved: RefCell<BTreeMap<&'static [&'static str], CountMovement>>,
 }
 
-/// What is known of some counts.
+/// The movement of some counts.
 #[derive(Debug, Clone, Default)]
 struct CountMovement {
     /// Whether both sides have one of them.
@@ -98,7 +98,7 @@ impl<'a> Pair<'a> {
         CountMovement { is_counted: !counts.is_empty(), says }
     }
 
-    /// What is counted, as one.
+    /// The counted unit, in the singular.
     pub(super) fn unit(&self) -> &str {
         self.after.counted.strip_suffix('s').unwrap_or(&self.after.counted)
     }

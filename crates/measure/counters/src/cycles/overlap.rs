@@ -35,7 +35,7 @@ impl std::fmt::Display for Origin {
 /// One part of the sum, in cycles per instruction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Component {
-    /// What it is: `L2 misses`.
+    /// Its name: `L2 misses`.
     pub name: String,
     /// Its cycles per instruction.
     pub cpi: Value,
@@ -59,7 +59,7 @@ impl Component {
         Component { name: name.to_owned(), cpi, penalty: Some((penalty_cycles, origin)) }
     }
 
-    /// What is counted in cycles per instruction: computation, resource stalls.
+    /// A component counted in cycles per instruction: computation, resource stalls.
     pub fn of_cycles(name: &str, cpi: &Value) -> Component {
         let cpi = cpi.clone().and_then(|cpi| unavailable::sound(name, cpi));
         Component { name: name.to_owned(), cpi, penalty: None }

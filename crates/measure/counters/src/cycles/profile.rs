@@ -10,7 +10,7 @@ use crate::unavailable::{self, Unavailable, Value, ratio};
 /// Cycles by width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// What is decoded or retired: `instructions retired`.
+    /// The name of what is decoded or retired: `instructions retired`.
     pub name: String,
     /// Cycles in which exactly 0, 1, 2, … of them were. Shares of cycles do as well.
     pub cycles: Vec<f64>,

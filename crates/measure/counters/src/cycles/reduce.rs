@@ -15,7 +15,7 @@ const TRIMMED_MIN: usize = 3;
 /// Fewer observations have no quartiles to speak of: none is an outlier.
 const QUARTILES_MIN: usize = 5;
 
-/// What is dropped before the mean is taken.
+/// The values that are dropped before the mean is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -24,7 +24,7 @@ pub enum Rule {
     Trimmed,
     /// Nothing.
     Plain,
-    /// What lies more than 1.5 interquartile ranges outside the quartiles (Tukey 1977). Quartiles
+    /// Values more than 1.5 interquartile ranges outside the quartiles (Tukey 1977). Quartiles
     /// at rank p (n + 1), between neighbours in proportion (NIST/SEMATECH e-Handbook, 7.1.6).
     Tukey,
 }

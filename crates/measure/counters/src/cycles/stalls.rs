@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::overlap::Origin;
 use crate::unavailable::{self, Value, ratio};
 
-/// What a stall waits for.
+/// The cause of a stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StallCause {
@@ -32,7 +32,7 @@ pub enum StallCause {
     Branch,
 }
 
-/// What one event of a cause costs.
+/// The cost of one event of a cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Penalty {
     /// Of what.
@@ -43,7 +43,7 @@ pub struct Penalty {
     pub origin: Origin,
 }
 
-/// What was counted on one logical CPU.
+/// The counts of one logical CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogicalCpu {
     /// Instructions that it retired.
@@ -71,7 +71,7 @@ impl std::fmt::Display for Series {
     }
 }
 
-/// What misses are relative to.
+/// The denominator of misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Denominator {

@@ -2,7 +2,7 @@
 
 use super::{Node, Operation};
 
-/// What happens to a value when every count is multiplied by k.
+/// The change of a value when every count is multiplied by k.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Degree {
     /// It is zero, and stays zero: it fits anything it is added to (`max(0, A - B)`).

@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What the next line of counts belongs to.
+/// The owner of the next line of counts.
 #[derive(Clone, Copy)]
 enum Next {
     /// The function's own.

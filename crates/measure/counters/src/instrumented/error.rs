@@ -13,7 +13,7 @@ pub enum Error {
     Shape {
         /// The shape as it was written.
         text: String,
-        /// What is wrong, and what would be right.
+        /// The fault, and the accepted form.
         why: String,
     },
     /// No preset has this name.
@@ -41,7 +41,7 @@ pub enum Error {
     Version {
         /// The program.
         path: PathBuf,
-        /// What it printed.
+        /// Its output.
         says: String,
         /// The oldest that will do.
         min_major: u32,
@@ -55,7 +55,7 @@ pub enum Error {
         what: &'static str,
         /// Of what.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The program failed.
@@ -76,11 +76,11 @@ pub enum Error {
     /// Its output can't be read.
     #[error("{tool} wrote an unreadable line {line}: {why}")]
     Format {
-        /// What wrote it.
+        /// The tool that wrote it.
         tool: Tool,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// Other caches were modelled than those requested.
@@ -88,7 +88,7 @@ pub enum Error {
     OtherCaches {
         /// The tool that counted.
         tool: Tool,
-        /// What it said of its caches.
+        /// Its report of its caches.
         caches: String,
     },
     /// Two counts that don't belong together.

@@ -49,7 +49,7 @@ pub struct Counts {
     pub l1i_misses: i64,
     /// Loads and stores that miss the first level.
     pub l1d_misses: i64,
-    /// What reaches memory.
+    /// Accesses that reach memory.
     pub last_level_misses: i64,
 }
 

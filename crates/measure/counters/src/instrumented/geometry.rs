@@ -79,7 +79,7 @@ impl CacheShape {
         };
         let sets = bytes / set;
         (!sets.is_power_of_two()).then(|| {
-            // What valgrind does itself with a last level that it finds.
+            // As valgrind itself does with a last level that it finds.
             let fit = 1 << sets.ilog2();
             let near = Self { bytes: fit * set, ways, line_bytes };
             format!("its {sets} sets must be a power of two, as in `{near}`")
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(geometry.words(), ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"]);
     }
 
-    /// What valgrind 3.19 itself refuses (tried one by one), and sizes that it would round down.
+    /// Shapes that valgrind 3.19 refuses (tried one by one), and sizes that it would round down.
     #[test]
     fn shapes_that_valgrind_refuses_are_refused_before() {
         for (text, why) in [

@@ -43,9 +43,9 @@ pub enum Quantity {
     L1dMisses,
     /// Loads that miss the first level.
     L1dLoadMisses,
-    /// What reaches the last level: all misses of the first.
+    /// Accesses that reach the last level: all misses of the first.
     LastLevelAccesses,
-    /// What reaches memory.
+    /// Accesses that reach memory.
     LastLevelMisses,
     /// Fetches that reach memory.
     LastLevelInstructionMisses,

@@ -32,7 +32,7 @@ const PENTIUM_PRO: [(&str, u64, u64); 3] = [
     ("pentium-pro-1m", 8 << 10, 1 << 20),
 ];
 
-/// What Hassanein et al. (2008) leave out of their machine.
+/// Parameters of their machine that Hassanein et al. (2008) leave out.
 const PENTIUM_4_ORIGINS: [&str; 5] = [
     "last level: 2 MiB: Hassanein et al. (2008), the machine of their experiments",
     "L1I: stands in for the trace cache of 12 K micro-operations, which the model lacks; 16 KiB, \
@@ -46,7 +46,7 @@ const PENTIUM_4_ORIGINS: [&str; 5] = [
      (lines are fetched in pairs there, not here)",
 ];
 
-/// What Keeton et al. (1998, table 3) leave out.
+/// Parameters that Keeton et al. (1998, table 3) leave out.
 const PENTIUM_PRO_ORIGINS: [&str; 2] = [
     "bytes and ways: Keeton et al. (1998), table 3",
     "lines of 32 B: not in Keeton et al. (1998), table 3; Intel's manual of the Pentium Pro",

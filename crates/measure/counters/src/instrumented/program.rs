@@ -31,7 +31,7 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Its environment.
     pub environment: Environment,
-    /// What it reads from its standard input.
+    /// Its standard input.
     pub input: Vec<u8>,
     /// The folder it starts in; this process's own when `None`.
     pub folder: Option<PathBuf>,

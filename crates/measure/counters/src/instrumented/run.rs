@@ -26,7 +26,7 @@ use super::{Error, InstrumentedRun, Processes, Program, ProgramCounts, Span, Too
 pub struct Outcome {
     /// The counts.
     pub counted: ProgramCounts,
-    /// What the program wrote to its standard output: its first MiB, enough to check an answer.
+    /// The program's standard output: its first MiB, enough to check an answer.
     pub output: Vec<u8>,
     /// The last lines that it wrote to its error output; empty when it wrote none.
     pub errors: String,
@@ -40,7 +40,7 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Files of large servers have a few MiB.
 const COUNTS_BYTES_MAX: u64 = 256 << 20;
-/// What errors show of an error output.
+/// Lines of an error output that errors show.
 const TAIL_LINES: usize = 8;
 const TAIL_BYTES: u64 = 8 << 10;
 

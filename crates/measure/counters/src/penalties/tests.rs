@@ -1,4 +1,4 @@
-//! What misses cost by limits made by hand, and the bar that they add up to.
+//! The cost of misses by limits made by hand, and the bar that they add up to.
 
 use workahead_machine::limits::{CacheSizes, LatencyPoint, Limits, LinesPoint, Siblings, VERSION};
 

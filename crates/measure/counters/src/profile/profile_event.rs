@@ -45,7 +45,7 @@ impl ProfileEvent {
         }
     }
 
-    /// What to sample by on the machine of this table: the first event of the first metric that
+    /// The event to sample by on this table's machine: the first event of the first metric that
     /// the machine has. Loads come before stores in every table.
     ///
     /// # Errors

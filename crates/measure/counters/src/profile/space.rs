@@ -37,7 +37,7 @@ pub(super) struct Mapping {
 }
 
 impl Space {
-    /// What a process that is running has mapped, from `/proc/PID/maps` (proc(5)).
+    /// The mappings of a process that is running, from `/proc/PID/maps` (proc(5)).
     pub(super) fn of_process(pid: u32, modules: &mut Modules) -> Self {
         let mut space = Self::default();
         let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();

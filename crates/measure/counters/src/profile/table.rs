@@ -10,7 +10,7 @@ use count::{added, functions, prune, sum, unique};
 
 mod count;
 
-/// What is unwound of a program and of the kernel, and more than that: pictures of stacks recurse.
+/// More frames than are unwound of a program and of the kernel: pictures of stacks recurse.
 const DEPTH_MAX: usize = 1024;
 
 /// The profile of a run.

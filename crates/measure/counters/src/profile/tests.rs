@@ -36,7 +36,7 @@ fn outermost(seed: f64) -> f64 {
     black_box(middle(seed)) + 1.0
 }
 
-/// What the child runs: it works until its input ends, so that it does not outlive the test.
+/// The child's program: it works until its input ends, so that it does not outlive the test.
 #[test]
 fn burn() {
     let Ok(how) = std::env::var(BURN) else { return };

@@ -206,7 +206,7 @@ impl Model {
     }
 }
 
-/// What the kernel counts itself.
+/// The counts that the kernel keeps itself.
 fn system(random: &mut ChaCha8Rng) -> BTreeMap<String, f64> {
     let per_s = [
         ("task_clock", BUSY * 1e9),

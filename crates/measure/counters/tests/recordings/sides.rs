@@ -1,4 +1,4 @@
-//! What user and kernel do on a constructed machine: quantities per instruction, and shares.
+//! User and kernel on a constructed machine: quantities per instruction, and shares.
 
 use std::collections::BTreeMap;
 

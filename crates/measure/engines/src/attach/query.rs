@@ -1,4 +1,4 @@
-//! What a read-only attachment runs: one plain query, of built-in functions that only compute.
+//! The queries of a read-only attachment: one plain query, of built-in functions that only compute.
 //!
 //! ```text
 //! text ─► no hidden text ─► sqlparser ─► one query? ─► all inside only reads? ─► written anew
@@ -102,7 +102,7 @@ fn plain(text: &str, dialect: Dialect) -> Result<(), String> {
     }
 }
 
-/// What a server may read where the parser sees a comment or a text in quotes.
+/// Text that a server may read where the parser sees a comment or a text in quotes.
 fn hidden(text: &str, dialect: Dialect) -> Option<&'static str> {
     let words: &[&str] = match dialect {
         Dialect::MariaDb => &["/*!", "/*m!", "outfile", "dumpfile"],
@@ -112,8 +112,8 @@ fn hidden(text: &str, dialect: Dialect) -> Option<&'static str> {
     words.iter().find(|word| text.contains(**word)).copied()
 }
 
-/// What the parser and a server may understand differently, by the server's settings: where a text
-/// or a comment ends.
+/// Text that the parser and a server may understand differently, by the server's settings: where
+/// a text or a comment ends.
 fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     if text.contains('\\') {
         return Some("a backslash");

@@ -42,7 +42,7 @@ impl ReadOnly {
         Self { connection, origin, begun: false, overhead: Duration::ZERO }
     }
 
-    /// What the server is sent for a text.
+    /// The statement that the server is sent for a text.
     fn check(&self, text: &str) -> Result<String, SessionError> {
         let Origin::Outside(functions) = self.origin else { return Ok(text.to_owned()) };
         query::check(text, self.connection.dialect(), functions).map_err(|says| {

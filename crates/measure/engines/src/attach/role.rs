@@ -1,4 +1,4 @@
-//! What the user of a server may do: superusers are refused, others who can write are named.
+//! The rights of a server's user: superusers are refused, others who can write are named.
 
 use workahead_workloads::session::{Session, SessionError};
 
@@ -9,9 +9,9 @@ use crate::{mariadb, postgres};
 /// A user's rights, as far as they are more than reading.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rights {
-    /// What makes a superuser of them.
+    /// The right that makes a superuser of them.
     superuser: Option<String>,
-    /// What they can write.
+    /// The first right to write.
     writes: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{End, LoadError};
 
-/// What clients do now.
+/// The phase of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// They connect.

@@ -59,7 +59,7 @@ struct Sessions {
 /// A session that holds a lock that others wait for.
 #[derive(Debug)]
 struct Holder {
-    /// What it does.
+    /// Its activity.
     kind: String,
     /// Its program and its user.
     who: String,
@@ -102,7 +102,7 @@ struct Counters {
     counts: Figures,
 }
 
-/// What a server has: tables, indexes, statements.
+/// The inventory of a server: tables, indexes, statements.
 #[derive(Debug, Default)]
 struct Inventory {
     tables: BTreeMap<String, Figures>,
@@ -119,7 +119,7 @@ trait Source {
     fn look(&mut self, session: &mut dyn Session) -> Result<Sessions, SessionError>;
     /// Counters, now.
     fn counters(&mut self, session: &mut dyn Session) -> Result<Counters, SessionError>;
-    /// What the server counts of ours in the transaction of the last window.
+    /// Our own transactions among those of the last window.
     fn own(&self) -> f64;
     /// Tables, indexes, statements. What can't be read is added to `missing`.
     fn inventory(&mut self, session: &mut dyn Session, missing: &mut Vec<String>) -> Inventory;
@@ -127,9 +127,9 @@ trait Source {
     fn settings(&mut self, session: &mut dyn Session) -> Result<Settings, SessionError>;
     /// Statements that sessions ran.
     fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<Ran>, SessionError>;
-    /// What to grant to see what others do.
+    /// The right to grant for a look at others' sessions.
     fn remedy(&self, user: &str) -> String;
-    /// What of tables and statements is a counter.
+    /// The columns of tables and statements that are counters.
     fn grows(&self) -> Grows;
     /// Settings of a session that asks for plans, which must not wait for locks.
     fn patience(&self) -> [(&'static str, &'static str); 2];

@@ -17,7 +17,7 @@ pub struct Machine {
     pub busy: f64,
     /// Those that were busy with the server's processes, where they are visible.
     pub server: Option<f64>,
-    /// What the server's control group may use, where that is fewer.
+    /// CPUs that the server's control group may use, where those are fewer.
     pub quota: Option<f64>,
     /// The server's threads that could have run and had no CPU, in the mean.
     pub delayed: Option<f64>,
@@ -56,7 +56,7 @@ impl MachineObserver {
         self.server.as_ref().map(|server| server.pid)
     }
 
-    /// What can't be seen of it.
+    /// The figures that can't be seen of it.
     pub(super) fn unseen(observer: Option<&Self>) -> Option<UnavailableSource> {
         let says = match observer {
             None => "the CPUs of the server's machine (connect there, through the socket)",
@@ -81,7 +81,7 @@ impl MachineObserver {
 }
 
 impl Edge {
-    /// What happened since an earlier edge, `seconds` ago.
+    /// The difference to an earlier edge, `seconds` ago.
     pub(super) fn since(&self, before: &Edge, seconds: f64) -> Option<Machine> {
         let whole = self.whole.since(&before.whole);
         let steal_s = whole.steal_s.unwrap_or(0.0);

@@ -66,7 +66,7 @@ pub(super) struct Configuration {
     pub(super) scale_to_bound: Option<u32>,
     /// How the plan is explained, after the measured time.
     pub(super) explain: Explain,
-    /// What of the study's collection options applies to this cell.
+    /// The study's collection options that apply to this cell.
     pub(super) collection: Part,
     /// Caches of the model, where instructions are counted by one; the method's when not given.
     pub(super) caches: Option<String>,

@@ -97,7 +97,7 @@ pub(super) trait Database {
         None
     }
 
-    /// What is not visible of it from here.
+    /// The part of it that is not visible from here.
     fn limitation(&self) -> Option<Reason> {
         None
     }

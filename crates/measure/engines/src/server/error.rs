@@ -70,7 +70,7 @@ pub enum Error {
     /// No room.
     #[error("the disk is full where {} is: make room, or give another directory", path.display())]
     DiskFull {
-        /// What was being written.
+        /// The file that was being written.
         path: PathBuf,
     },
     /// The program ended, or did not answer.
@@ -90,7 +90,7 @@ pub enum Error {
     Cpus {
         /// The requested CPUs.
         cpus: CpuSet,
-        /// What the system said.
+        /// The system's error.
         source: workahead_machine::Error,
     },
     /// A scheduling policy that a server can't have.
@@ -98,23 +98,23 @@ pub enum Error {
     Policy {
         /// The requested policy.
         policy: Policy,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system refused.
     #[error("can't {doing} ({source})")]
     System {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The server's error for one of our own statements.
     #[error("{doing}: {source}")]
     Session {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What the server said.
+        /// The server's error.
         source: SessionError,
     },
     /// An invalid setting of any server.

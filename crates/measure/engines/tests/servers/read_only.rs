@@ -300,7 +300,7 @@ fn nothing_is_written_through_postgres() {
     assert_eq!(dump(), before);
 }
 
-/// What an owner of a database can put in the way of names: each raises what it is.
+/// Objects that an owner of a database can put in the way of names: each raises an error.
 const REPLACED: &str = "
     create schema evil; grant usage on schema evil to public;
     create function evil.current_setting(text) returns text language plpgsql as

@@ -191,7 +191,7 @@ fn memory_of_loops_is_counted() {
     assert!(engine.check(&cell).unwrap().memory_bytes >= 4096 << 32);
 }
 
-/// What a study sets for its clients is not there for the next one.
+/// A study's settings for its clients are not there for the next one.
 #[test]
 fn a_study_leaves_the_next_one_nothing() {
     for (product, sets, needs) in [

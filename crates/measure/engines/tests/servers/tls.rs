@@ -53,7 +53,7 @@ fn value(session: &mut dyn Session, text: &str, column: usize) -> String {
     found
 }
 
-/// What the modes do at a server with TLS; `encrypted` queries the session.
+/// The modes at a server with TLS; `encrypted` queries the session.
 fn verifies(
     url: &dyn Fn(&str, &str) -> String,
     trusted: &Path,
@@ -87,7 +87,7 @@ fn verifies(
     assert!(says.contains("root certificates"), "{says}");
 }
 
-/// What the modes do at a server without TLS.
+/// The modes at a server without TLS.
 fn goes_without(url: &dyn Fn(&str, &str) -> String) {
     for query in ["", "sslmode=disable", "sslmode=prefer"] {
         connect(&url("127.0.0.1", query)).unwrap_or_else(|error| panic!("{query}: {error}"));

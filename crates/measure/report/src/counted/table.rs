@@ -12,7 +12,7 @@ use crate::view::View;
 /// The cells of one place.
 #[derive(Debug, Serialize)]
 pub(crate) struct Table {
-    /// What its cells share; empty where there is one table.
+    /// The words that its cells share; empty where there is one table.
     pub(crate) title: String,
     pub(crate) heads: Vec<Head>,
     /// How many columns of figures there are.

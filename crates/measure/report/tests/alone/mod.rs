@@ -93,7 +93,7 @@ fn element(name: &str, attributes: Vec<(&str, &str)>, faults: &mut Vec<String>) 
     }
 }
 
-/// What a style sheet can fetch: an import, an address that is not data.
+/// Resources that a style sheet can fetch: an import, an address that is not data.
 fn sheet(css: &str, faults: &mut Vec<String>) {
     let css = css.to_ascii_lowercase();
     for word in ["@import", "image-set(", "src("] {

@@ -18,7 +18,7 @@ use super::{results, unit};
 const STUDY: &str = include_str!("collected.toml");
 const INSTRUCTIONS: f64 = 4e8;
 const NS: u64 = 250_000_000;
-/// What a virtual machine without counters says.
+/// The reason that a virtual machine without counters gives.
 pub(crate) const LACKS: &str = "the virtual machine is given no event source";
 
 /// In 1000 instructions of user work without siblings.
@@ -253,7 +253,7 @@ fn slot(cell: &Cell, seen: &Observation, of: &Group, (at, group): (usize, usize)
     }
 }
 
-/// What the kernel counts everywhere.
+/// The counts that the kernel keeps everywhere.
 fn software(seen: &Observation) -> Stream {
     let names = ["task_clock", "context_switches", "cpu_migrations", "page_faults", "major_faults"];
     let events = names.map(|name| Table::software().event(name).unwrap().clone());

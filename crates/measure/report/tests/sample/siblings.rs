@@ -32,7 +32,7 @@ tuples = "queries"
 counters = ["all"]
 "#;
 
-/// What was recorded on processors that nobody has, with siblings out and on. H1 misses more.
+/// A recording of processors that nobody has, with siblings out and on. H1 misses more.
 pub(crate) fn siblings() -> Results {
     with_limits(of(ZEN, &[0, 2]))
 }

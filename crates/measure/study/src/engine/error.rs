@@ -11,11 +11,11 @@ pub enum EngineError {
     /// An unknown setting or value.
     #[error("unknown {what} `{given}`: {remedy}")]
     Unknown {
-        /// What it is: "setting", or the setting's name when the value is unknown.
+        /// Its kind: "setting", or the setting's name when the value is unknown.
         what: String,
         /// The given name.
         given: String,
-        /// What to write instead.
+        /// The remedy.
         remedy: String,
     },
     /// The machine does not have the memory.
@@ -47,7 +47,7 @@ pub enum EngineError {
     Setting {
         /// Its name.
         key: String,
-        /// What is wrong with the value, and what to write instead.
+        /// The fault of the value, and the remedy.
         reason: Reason,
     },
     /// The engine does not support the study; known before anything is run.

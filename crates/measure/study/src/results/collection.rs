@@ -18,7 +18,7 @@ use crate::collection::Collection;
 const LEFT_OUT_MAX: usize = 4096;
 
 impl Results {
-    /// What was collected in each sample of a cell, by repetition.
+    /// The collection of each sample of a cell, by repetition.
     fn collections(&self, cell: usize) -> impl Iterator<Item = &Collection> {
         self.of_cell(cell).filter_map(|seen| seen.sample()?.collection.as_deref())
     }

@@ -6,7 +6,7 @@
 
 use super::{Options, Query, Range, data};
 
-/// What a query answers.
+/// The answer of a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
     /// Rows of the answer.

@@ -6,7 +6,7 @@ use crate::session::Dialect;
 
 /// Rows of T1 between two bounds.
 pub(super) const SELECTED: &str = "select count(*) from t1 where a2 > ? and a2 < ?";
-/// What is stored.
+/// The stored rows and their sum.
 pub(super) const STORED: &str = "select count(*), coalesce(sum(value), 0) from result";
 
 pub(super) fn tables(dialect: Dialect) -> Vec<Table> {

@@ -6,7 +6,7 @@
 //! lines of every customer look at ten warehouses, if there are more; condition 11 is only true
 //! before anything is delivered.
 //!
-//! What belongs to an order or a customer is added up in one pass over all tables, with signs, and
+//! Amounts of an order or a customer are added up in one pass over all tables, with signs, and
 //! must come to nothing. Joins of sums say the same and were tried: planners take the columns of a
 //! key for independent, expect a handful of sums and look all of them up for each customer, which
 //! took minutes on two warehouses.

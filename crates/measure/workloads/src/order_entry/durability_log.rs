@@ -1,4 +1,4 @@
-//! What the server said it had committed, kept by the clients: "every acknowledged order is there".
+//! Acknowledged transactions, kept by the clients: "every acknowledged order is there".
 //!
 //! ```text
 //! acknowledged  ⊆  found           a commit that was acknowledged lasts

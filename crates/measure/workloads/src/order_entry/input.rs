@@ -1,4 +1,4 @@
-//! What a terminal types: the inputs of the five transactions (clauses 2.4.1 to 2.8.1).
+//! The input of a terminal, for the five transactions (clauses 2.4.1 to 2.8.1).
 //!
 //! Whole inputs are drawn before anything runs, so that a transaction that the server gave up can
 //! be run again as it was.
@@ -71,7 +71,7 @@ pub struct NewOrder {
     pub district: u32,
     /// Who orders.
     pub customer: u32,
-    /// What, in the order of the stock's key, so that two orders do not wait for each other in a
+    /// Lines, in the order of the stock's key, so that two orders do not wait for each other in a
     /// circle; an item that does not exist is last.
     pub lines: Vec<Line>,
     /// Whether the last item does not exist, and everything is to be rolled back for that.
@@ -81,7 +81,7 @@ pub struct NewOrder {
 /// A line of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// What.
+    /// The item.
     pub item: u32,
     /// From where.
     pub supply_warehouse: u32,
@@ -142,7 +142,7 @@ pub struct StockLevel {
     pub warehouse: u32,
     /// In which district.
     pub district: u32,
-    /// What counts as little.
+    /// The threshold: fewer is little.
     pub threshold: u32,
 }
 

@@ -8,7 +8,7 @@ use super::statements::Ask;
 use super::work::{Work, ints};
 use crate::session::{Decimal, SessionError, Value};
 
-/// What came of an order.
+/// The outcome of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OrderOutcome {
     /// It has this number in its district, once committed.

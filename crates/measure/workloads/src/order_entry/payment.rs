@@ -36,7 +36,7 @@ pub(super) fn run(work: &mut Work<'_>, input: &Payment) -> Result<(), SessionErr
     work.change(Ask::EnterHistory, &[c, d, w, at_district, at_warehouse, amount, history])
 }
 
-/// What is remembered of customers with bad credit: the newest payment first.
+/// The history kept of customers with bad credit: the newest payment first.
 fn remembered(input: &Payment, customer: u32, old: &str) -> String {
     let Payment { warehouse, district, customer_warehouse, customer_district, cents, .. } = *input;
     let amount = Decimal::cents(cents);

@@ -68,7 +68,7 @@ impl Population {
         self.customers - self.customers * 3 / 10 + 1
     }
 
-    /// What every district has received.
+    /// The sum that every district has received.
     pub(super) fn district_cents(&self) -> i64 {
         i64::from(self.customers) * FIRST_PAYMENT_CENTS
     }

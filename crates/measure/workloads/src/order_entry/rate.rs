@@ -1,4 +1,4 @@
-//! What a rate of New-Orders says, and what it does not.
+//! The meaning of a rate of New-Orders, and its limits.
 //!
 //! The unit is NOPM, New-Orders a minute, rolled-back ones included. While terminals pause, ten of
 //! them can't do more than 12.86 a minute and warehouse; without pauses a few clients can do many

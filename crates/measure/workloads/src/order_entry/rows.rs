@@ -17,7 +17,7 @@ const LOADED: Value<'static> = Value::Timestamp(Timestamp(1_767_225_600_000_000)
 const TABLES: u32 = 0x00e0_0100;
 const ORDERED: u32 = 0x00e0_0200;
 
-/// What makes the rows.
+/// The generator of the rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub(super) population: Population,

@@ -21,7 +21,7 @@ pub(super) struct Terminal {
     pub(super) typed: Option<Input>,
 }
 
-/// What a transaction did before its end.
+/// The way in which a transaction ended.
 enum Ending {
     Commit,
     Order(u32),

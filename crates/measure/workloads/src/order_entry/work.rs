@@ -39,7 +39,7 @@ impl<'a> Work<'a> {
         Ok(found)
     }
 
-    /// What each row gives.
+    /// The values that `take` makes of the rows.
     pub(super) fn all<T>(
         &mut self,
         ask: Ask,

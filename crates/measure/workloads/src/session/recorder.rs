@@ -2,7 +2,7 @@
 
 use super::{Columns, Counts, Dialect, OnRow, Row, Session, SessionError, StatementId, Value};
 
-/// What a session executed, with the values as text.
+/// A request that a session executed, with the values as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     Run(String),

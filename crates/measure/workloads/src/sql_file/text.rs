@@ -29,7 +29,7 @@ pub struct Statement {
     pub only_reads: bool,
 }
 
-/// What a piece of text is.
+/// The kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
     /// Words and signs.

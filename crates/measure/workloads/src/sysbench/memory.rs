@@ -41,7 +41,7 @@ pub enum Scope {
     Local,
 }
 
-/// What is done to an element.
+/// The operation on an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads it.
@@ -61,7 +61,7 @@ pub enum Access {
     Random,
 }
 
-/// What a thread does between blocks.
+/// The pause of a thread between blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BetweenBlocks {
     /// Goes on, as in sysbench.
@@ -83,11 +83,11 @@ pub struct Options {
     pub total_bytes: u64,
     /// Whose block.
     pub scope: Scope,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// In which order.
     pub access: Access,
-    /// What a thread does between blocks.
+    /// The pause of a thread between blocks.
     pub between: BetweenBlocks,
     /// Pages of the blocks.
     pub pages: Pages,
@@ -95,7 +95,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryRun {
     /// Passes over a block, of each thread.
@@ -250,7 +250,7 @@ impl Quota {
     }
 }
 
-/// What a thread did.
+/// The result of a thread.
 struct Thread {
     passes: u64,
     cpu_s: f64,

@@ -61,7 +61,7 @@ impl Answer {
         }
     }
 
-    /// What differs first, if anything does.
+    /// The first difference, if there is one.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self.rows.len() != other.rows.len() {

@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 8192;
 /// Parts per worker that may wait to be appended.
 const AHEAD: u32 = 2;
 
-/// What was written.
+/// The size of a written file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenFile {
     /// Rows of the table.
@@ -123,7 +123,7 @@ fn append_all(
     Ok(rows)
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct WorkerState<'a> {
     source: Source,
     next: AtomicU32,

@@ -78,7 +78,7 @@ pub struct Queries {
     answers: Arc<Mutex<BTreeMap<usize, FirstAnswer>>>,
 }
 
-/// What was answered first, and how a later answer differed.
+/// The first answer, and how a later answer differed.
 #[derive(Debug, Clone)]
 struct FirstAnswer {
     answer: Answer,
@@ -112,7 +112,7 @@ impl Queries {
         &self.options
     }
 
-    /// What was answered first, by the number of the query.
+    /// The first answers, by the number of the query.
     #[must_use]
     pub fn answers(&self) -> BTreeMap<usize, Answer> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a paper says in words, with or without a figure.
+//! Claims of a paper in words, with or without a figure.
 
 use serde::{Deserialize, Serialize};
 

@@ -47,7 +47,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// What this leaves open, as the outer one says it.
+    /// This configuration, with the values of the outer one where it leaves some open.
     pub(super) fn or(self, outer: &Configuration) -> Configuration {
         Configuration {
             privilege: self.privilege.or(outer.privilege),

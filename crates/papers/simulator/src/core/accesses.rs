@@ -34,7 +34,7 @@ impl Start {
     }
 }
 
-/// What an access waits for beyond the nearest cache.
+/// The delay of an access beyond the nearest cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccessDelay {
     /// Address translation.

@@ -80,7 +80,7 @@ pub enum PresetError {
         path: String,
         /// The requested value.
         value: String,
-        /// What it takes.
+        /// The accepted values.
         why: String,
     },
     /// An override without a path and a value.

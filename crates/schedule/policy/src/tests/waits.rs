@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::OWN;
 use crate::*;
 
-/// What a thread does: runs, then sleeps (or, by 0, only makes way), all the time.
+/// The habit of a thread: runs, then sleeps (or, by 0, only makes way), all the time.
 #[derive(Clone, Copy, Debug)]
 struct Habit {
     group: u64,

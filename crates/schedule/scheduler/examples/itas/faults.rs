@@ -1,4 +1,4 @@
-//! What may go wrong around a scheduler. After each: the machine goes on, and says what happened.
+//! Faults around a scheduler. After each: the machine goes on, and says what happened.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

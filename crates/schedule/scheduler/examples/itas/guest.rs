@@ -1,4 +1,4 @@
-//! What must hold of the scheduler, tried where a broken kernel costs nothing. Prints what a test
+//! Guarantees of the scheduler, tried where a broken kernel costs nothing. Prints what a test
 //! harness prints, so that it is counted with the others.
 //!
 //! The guest has no caches: what is tested is who runs when. Threads are pinned where a share is

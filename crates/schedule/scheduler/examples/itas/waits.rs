@@ -20,7 +20,7 @@ const WORK_LEAST: f64 = 0.95;
 /// `CONFIG_HZ=250`.
 const TICK_NS: u64 = 4_000_000;
 
-/// What a run gave: counts, spins and answers.
+/// The result of a run: counts, spins and answers.
 struct Run {
     stats: Stats,
     spins: f64,

@@ -162,7 +162,7 @@ fn what_nests_deeper_is_refused() {
     on_small_stack(|| {
         let depths = [nesting::LEVELS_MAX + 2, 20_000];
         let deep = depths.into_iter().flat_map(nested);
-        // What no filter has, and the parser recurses over.
+        // Syntax that no filter has, and the parser recurses over.
         let around = |open: &str, of: &str, close: &str| {
             format!("{}{of}{}", open.repeat(10_000), close.repeat(10_000))
         };

@@ -66,7 +66,7 @@ pub(super) enum Operator {
     LikeInAnyCase,
 }
 
-/// What makes one condition of many.
+/// The operator that joins several conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Connective {
     And,

@@ -58,7 +58,7 @@ impl<R: Read> Iterator for CsvBatches<R> {
     }
 }
 
-/// What is before a line end; or the first byte of one, by itself. A line end in quotes ends no
+/// The bytes before a line end; or the first byte of one, by itself. A line end in quotes ends no
 /// record, which only the decoder can tell: a record that it completes by this byte ends with it.
 fn to_line_end(bytes: &[u8]) -> &[u8] {
     let end = memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());

@@ -44,7 +44,7 @@ pub(super) struct IpcReader {
     /// Of the file.
     schema: SchemaRef,
     decoder: FileDecoder,
-    /// What a batch may take, read, decompressed and with a value of its own in each row, together
+    /// Most bytes of a batch: read, decompressed and with a value of its own in each row, together
     /// with all dictionaries.
     bytes_max: usize,
     dictionaries: Dictionaries,
@@ -53,11 +53,11 @@ pub(super) struct IpcReader {
     /// Numbers of the dictionaries that the columns to read need; none if all do.
     needed: Option<HashSet<i64>>,
     texts: Texts,
-    /// What was decompressed and no row has.
+    /// Bytes that were decompressed and that no row has.
     unused_bytes: usize,
 }
 
-/// What messages hold, by what they say of themselves.
+/// The contents of messages, by their metadata.
 pub(super) struct Contents {
     /// All columns, as they are read.
     pub(super) schema: SchemaRef,

@@ -52,11 +52,11 @@ pub(super) struct ParquetInput {
     metadata: ArrowReaderMetadata,
     /// Columns to read; all if none are named.
     columns: Option<Vec<usize>>,
-    /// What a batch may take.
+    /// Most bytes of a batch.
     bytes_max: usize,
-    /// What a page of each column may take together.
+    /// Most bytes of a page of each column, together.
     page_max: OnceLock<usize>,
-    /// What each row group takes, once its pages were looked through.
+    /// The memory of each row group, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
 }
 
@@ -169,7 +169,7 @@ impl ParquetInput {
         Ok(Part::try_new_with_row_groups(&levels, &group, batch_rows, Some(rows))?)
     }
 
-    /// What the columns to read take of a row group.
+    /// The memory that the columns to read take of a row group.
     fn room(&self, group: usize) -> anyhow::Result<Room> {
         if let Some(room) = self.rooms[group].get() {
             return Ok(*room);

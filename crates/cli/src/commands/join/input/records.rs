@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use workahead_footer::COLUMNS_MAX;
 
-/// What a reader of CSV collects until a record ends.
+/// A CSV reader's bytes until a record ends.
 pub(super) struct Records<R> {
     from: R,
     delimiter: u8,
@@ -15,7 +15,7 @@ pub(super) struct Records<R> {
     bytes_max: usize,
     /// Within a field in quotes.
     quoted: bool,
-    /// What came last, and whether it was the quote at the end of a text.
+    /// The last byte, and whether it was the quote at the end of a text.
     last: u8,
     closed: bool,
     /// Columns of the header so far, until it ends.
@@ -43,7 +43,7 @@ impl<R: Read> Records<R> {
         Self { from, delimiter, bytes, bytes_max, quoted, last: b'\n', closed, header, mark: 0 }
     }
 
-    /// What follows a mark at the beginning.
+    /// The bytes after a byte-order mark at the beginning.
     fn after_mark<'r>(&mut self, read: &'r [u8]) -> &'r [u8] {
         let begins = read.iter().zip(&MARK[self.mark..]).take_while(|(one, other)| one == other);
         let begins = begins.count();

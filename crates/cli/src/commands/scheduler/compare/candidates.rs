@@ -102,7 +102,7 @@ impl Candidate {
 }
 
 impl AttachedScheduler {
-    /// What the kernel calls it.
+    /// The kernel's name for it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Default => "the kernel's own".to_owned(),

@@ -25,7 +25,7 @@ struct Member {
     share: Share,
 }
 
-/// What it is due of the CPUs.
+/// Its due share of the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Share {
     Any,

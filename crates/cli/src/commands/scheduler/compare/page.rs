@@ -16,7 +16,7 @@ struct Page {
     sentence: String,
     head: String,
     workahead: String,
-    /// What the ratios are to.
+    /// The denominator of the ratios.
     baseline: String,
     losses: Vec<String>,
     failures: Vec<String>,

@@ -1,4 +1,4 @@
-//! What was measured: a figure of a load under a scheduler in a round, and the record of all.
+//! Measurements: a figure of a load under a scheduler in a round, and the record of all.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(super) struct SchedulerName {
     pub(super) words: String,
     /// This project's.
     pub(super) ours: bool,
-    /// What the kernel called it; absent where it never had the tasks.
+    /// The kernel's name for it; absent where it never had the tasks.
     pub(super) name: Option<String>,
 }
 

@@ -113,7 +113,7 @@ pub(super) fn table(record: &Record) -> String {
     parts.join("\n\n")
 }
 
-/// What was measured where.
+/// The machine, the time and the rounds of a record.
 pub(super) fn head(record: &Record) -> String {
     let rounds = if record.rounds == 1 { "one round" } else { "medians of rounds" };
     format!(

@@ -50,7 +50,7 @@ fn expected(join_type: JoinType) -> Vec<(u32, bool)> {
     rows.filter(is_output).collect()
 }
 
-/// What a test looks at beside the rows.
+/// Figures of a test beside the rows.
 struct JoinFigures {
     /// Build rows in memory.
     in_memory: usize,

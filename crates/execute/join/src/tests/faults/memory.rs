@@ -17,7 +17,7 @@ pub(super) struct Refusing<F> {
     pool: Arc<Pool>,
     requests: AtomicUsize,
     refuses: F,
-    /// What its limit depends on, if that changes.
+    /// The rule of its limit, if that changes.
     limits: Option<Limits>,
 }
 
@@ -87,7 +87,7 @@ impl<F: Fn(usize) -> bool + Send + Sync> MemoryPool for Refusing<F> {
     }
 }
 
-/// What came of the joins of a test.
+/// The outcomes of the joins of a test.
 #[derive(Debug, Default, Clone, Copy)]
 struct Outcomes {
     joined: usize,

@@ -107,7 +107,7 @@ proptest! {
                 slots.finish();
             }
         });
-        // What an entry's load has begun it ends.
+        // An entry whose load has begun is loaded to its end.
         prop_assert_eq!(report.entries_loaded as usize, loads.div_ceil(4));
         prop_assert_eq!(loaded.len(), loads.div_ceil(4) * 4);
         let (mut entry, mut laps) = (0, 0);

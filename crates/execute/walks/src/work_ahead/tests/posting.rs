@@ -16,7 +16,7 @@ type Asks = Several<LEAST, MOST>;
 const LEAST: usize = 2;
 const MOST: usize = 4;
 
-/// What to do with a turn.
+/// The action of a turn.
 #[derive(Debug, Clone, Copy)]
 struct Move {
     /// The state at hand, if there is one, is posted again instead of being finished.
@@ -27,14 +27,14 @@ struct Move {
     pointers: usize,
 }
 
-/// What a turn shows.
+/// The view of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TurnView {
     /// The work at hand when it began.
     hand: Option<usize>,
     /// Valid pointers, and whether more are admitted, once there is nothing at hand.
     admission: Option<(usize, bool)>,
-    /// What its slot holds after it.
+    /// The content of its slot after it.
     slot: [usize; MOST],
 }
 
@@ -85,7 +85,7 @@ fn play_on(slots: &Slots<Asks>, threshold: usize, moves: &[Move]) -> Vec<TurnVie
     seen
 }
 
-/// What the rules say: `slots` in the order in which they will be written again, each with the
+/// The result by the rules: `slots` in the order in which they will be written again, each with the
 /// work it holds and how many pointers that has. Returns what is left at the end, too.
 fn by_the_rules(entries: usize, threshold: usize, moves: &[Move]) -> (Vec<TurnView>, Vec<usize>) {
     type HeldWork = Option<(usize, usize)>;
@@ -174,7 +174,8 @@ proptest! {
     fn work_is_admitted_below_the_threshold_of_valid_pointers(
         entries in 1..20_usize, threshold in 1..60_usize, moves in moves(),
     ) {
-        let admissions = |seen: &[TurnView]| seen.iter().map(|seen| seen.admission).collect::<Vec<_>>();
+        let admissions =
+            |turns: &[TurnView]| turns.iter().map(|turn| turn.admission).collect::<Vec<_>>();
         let expected = by_the_rules(entries, threshold, &moves).0;
         prop_assert_eq!(admissions(&play(entries, threshold, &moves)), admissions(&expected));
     }

@@ -11,7 +11,7 @@ use crate::event::{self, Code};
 use crate::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, STACK_BYTES_MAX, unwind};
 use crate::source::CountError;
 
-/// What to sample by, and how the kernel knows it.
+/// The clock or event to sample by, and how the kernel knows it.
 pub(super) struct Request {
     pub(super) clock: Clock,
     code: Option<Code>,

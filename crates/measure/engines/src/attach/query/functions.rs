@@ -75,7 +75,7 @@ const BOTH: &[&str] = &[
     "area",
     // Types.
     "cast",
-    // What a client asks of the server.
+    // Facts about the session.
     "current_role", "current_user", "session_user", "user", "version",
 ];
 
@@ -129,7 +129,7 @@ const POSTGRES: &[&str] = &[
     "network",
     // Types.
     "pg_typeof",
-    // What a client asks of the server.
+    // Facts about the session.
     "current_catalog", "current_database", "current_schema", "pg_column_size", "pg_database_size",
     "pg_indexes_size", "pg_relation_size", "pg_size_pretty", "pg_table_size",
     "pg_total_relation_size",
@@ -163,6 +163,6 @@ const MARIADB: &[&str] = &[
     "inet6_aton", "inet6_ntoa", "inet_aton", "inet_ntoa", "uuid",
     // Types.
     "convert",
-    // What a client asks of the server.
+    // Facts about the session.
     "database", "schema",
 ];

@@ -12,7 +12,7 @@ use workahead_workloads::session::Dialect;
 const NAME_BYTES_MAX: usize = 63;
 const TOO_LONG: &str = "a name of more than 63 bytes";
 
-/// What is not plain, in words.
+/// The first ambiguity, in words.
 pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -236,7 +236,7 @@ fn deep_and_long_texts_are_harmless() {
     assert!(says.contains("64 KiB"), "{says}");
 }
 
-/// What the workloads ask of a server that was attached.
+/// Queries that the workloads send to an attached server.
 #[test]
 fn our_own_queries_pass() {
     use workahead_workloads::client::Workload;

@@ -20,7 +20,7 @@ use crate::der::{SEQUENCE, element};
 const PEM_BYTES_MAX: usize = 4 << 10;
 /// OpenSSL's limit too, for long keys: the time grows with it.
 const EXPONENT_BITS_MAX: u64 = 64;
-/// What the padding takes of the modulus: two hashes by SHA-1, and two bytes.
+/// Bytes of the modulus that the padding takes: two hashes by SHA-1, and two bytes.
 const PADDING_BYTES: usize = 2 * 20 + 2;
 
 const BITS: u8 = 0x03;

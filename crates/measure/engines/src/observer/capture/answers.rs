@@ -46,7 +46,7 @@ pub(super) fn name(row: Row<'_>, column: usize) -> Result<String, SessionError> 
     Ok(row.text(column)?.chars().take(NAME_CHARS_MAX).collect())
 }
 
-/// What sessions do, the event that they wait for, and their number.
+/// The activity of sessions, the event that they wait for, and their number.
 pub(super) fn kinds(
     session: &mut dyn Session,
     statement: StatementId,

@@ -70,7 +70,7 @@ fn look_around(observer: &mut MachineObserver) -> Neighbours {
 }
 
 impl MachineEdge {
-    /// What passed since an earlier edge, by name.
+    /// The differences to an earlier edge, by name.
     pub(super) fn since(&self, before: &MachineEdge) -> Figures {
         let mut figures = Figures::new();
         let whole = self.whole.since(&before.whole);

@@ -1,5 +1,5 @@
-//! What MariaDB and MySQL tell (manual, "Server Status Variables", "SHOW PROCESSLIST", "Information
-//! Schema InnoDB Tables", "Performance Schema").
+//! Captures of MariaDB and MySQL (manual, "Server Status Variables", "SHOW PROCESSLIST",
+//! "Information Schema InnoDB Tables", "Performance Schema").
 //!
 //! A statement that waits for a lock of a row has the state of one that runs: who waits is in
 //! InnoDB's list of transactions. Waits for latches and files are not shown.
@@ -14,7 +14,7 @@ use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source};
 use crate::attach::Target;
 use crate::connector::Connection;
 
-/// What a session does.
+/// The activity of a session.
 const KIND: &str = "CASE
     WHEN state LIKE 'Waiting for%lock%' OR state = 'User lock' THEN 'locks'
     WHEN state LIKE '%commit%' OR state LIKE '%binlog%' THEN 'log'
@@ -201,8 +201,8 @@ impl Source for Statements {
         Ok(sessions)
     }
 
-    /// What was sent until here in the transaction, its beginning included, is what this statement
-    /// counts; itself too.
+    /// This statement counts those sent until here in the transaction, its beginning included;
+    /// itself too.
     fn counters(&mut self, session: &mut dyn Session) -> Result<Counters, SessionError> {
         let counts = figures(session, self.counters)?;
         self.own = self.sent + 2.0;

@@ -1,4 +1,4 @@
-//! What PostgreSQL tells (manual, "The Cumulative Statistics System", "System Catalogs"). Views
+//! A capture of PostgreSQL (manual, "The Cumulative Statistics System", "System Catalogs"). Views
 //! that differ between versions are read row by row as names and values, so that what a version
 //! counts is kept and what it does not is absent.
 
@@ -12,7 +12,7 @@ use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source, words};
 use crate::attach::Target;
 use crate::connector::Connection;
 
-/// What a session does. The log is waited for under the name of its files and of its latches, which
+/// Activity of a session. The log is waited for under the name of its files and its latches, which
 /// begin with WAL in every version; SyncRep is the last part of a commit.
 const KIND: &str = "CASE
     WHEN state IS NULL THEN 'hidden'

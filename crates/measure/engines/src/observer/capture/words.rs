@@ -1,4 +1,4 @@
-//! What is kept of texts that may have secrets in them: statements without their values, which also
+//! Texts without the secrets that may be in them: statements without their values, which also
 //! makes two of them the same statement, and settings.
 
 use workahead_workloads::session::Dialect;
@@ -51,8 +51,8 @@ fn without_setting(text: &str) -> String {
     }
 }
 
-/// What a text begins with, and how many bytes that has. What the server takes in one piece must be
-/// one here too: a quote in a name or in a comment would turn what is quoted inside out.
+/// The first piece of a text, and its length in bytes. What the server takes as one piece
+/// must be one here too: a quote in a name or in a comment would turn what is quoted inside out.
 fn first_piece(text: &str, dialect: Dialect) -> (Piece, usize) {
     let is_mariadb = dialect == Dialect::MariaDb;
     let mut all = text.chars();
@@ -123,7 +123,7 @@ fn text_end(text: &str, escapes: bool) -> Option<usize> {
     None
 }
 
-/// What begins with a dollar sign in PostgreSQL: `$1`, `$$…$$`, `$tag$…$tag$`.
+/// The piece at a dollar sign in PostgreSQL: `$1`, `$$…$$`, `$tag$…$tag$`.
 fn dollar(text: &str) -> (Piece, usize) {
     let digits = span(&text[1..], |c| c.is_ascii_digit());
     if digits > 0 {

@@ -11,7 +11,7 @@ use crate::postgres::Connection;
 use crate::tls::tests::{Authority, ServerIdentity, address, serve, serve_at};
 use crate::tls::{Tls, TlsMode, end_point};
 
-/// What a server does after the client's proof.
+/// The behaviour of a server after the client's proof.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Server {
     Honest,
@@ -21,7 +21,7 @@ enum Server {
     Silent,
 }
 
-/// What it received: the mechanism, and the channel to which the proof is bound, in base64.
+/// The client's message: the mechanism, and the channel that the proof is bound to, in base64.
 type ClientProof = (String, String);
 
 /// The length of a message, and the message: without its kind in the first one.

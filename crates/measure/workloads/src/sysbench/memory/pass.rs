@@ -18,7 +18,7 @@ pub(super) trait Element: Zeroable + Send + Sync {
     fn get(&self) -> u64;
     /// Writes it.
     fn put(&self, value: u64);
-    /// What a pass writes at a place.
+    /// The value that a pass writes at a place.
     fn written(at: usize, len: usize) -> u64;
     /// A pass at random.
     fn random(block: &[Self], operation: Operation, places: &mut Random) -> u64

@@ -107,7 +107,7 @@ fn by_dirty_misses(size: &str) -> RecomputedFigure {
     })
 }
 
-/// What the text says of Table 11.
+/// The text's claims about Table 11.
 fn text() -> Vec<RecomputedFigure> {
     const IT_IS_PER_1000: &str = "the table's figures are per 1000 instructions";
     let ratio = |size: &str| at("Table 11", L2_RATIO, size);

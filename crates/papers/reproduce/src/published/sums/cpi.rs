@@ -209,7 +209,7 @@ fn same_in_both() -> Vec<RecomputedFigure> {
     same
 }
 
-/// What larger caches gain, in CPI and in throughput.
+/// The gains of larger caches, in CPI and in throughput.
 fn gains() -> Vec<RecomputedFigure> {
     const THROUGHPUT: &str = "Relative transaction throughput";
     let cpi = |size: &str| at("Table 14", "Overall: Measured CPI", size);

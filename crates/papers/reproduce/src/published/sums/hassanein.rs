@@ -1,4 +1,4 @@
-//! What the few figures of Hassanein et al. say of each other.
+//! Arithmetic on the few figures of Hassanein et al.
 
 use super::{cell, claimed, exact, percent};
 use crate::published::derived::{Check, Input, RecomputedFigure};

@@ -66,7 +66,7 @@ fn explained(size: &str) -> RecomputedFigure {
         .by(sum)
 }
 
-/// What is left of the bar for ITLB misses and minor stalls.
+/// The rest of the bar, for ITLB misses and minor stalls.
 fn rest(size: &str) -> RecomputedFigure {
     let mut inputs = measured(size);
     inputs.extend(parts(size));

@@ -177,7 +177,7 @@ fn example() -> Vec<RecomputedFigure> {
     ]
 }
 
-/// What the text says of the profiles.
+/// The text's claims about the profiles.
 fn text() -> Vec<RecomputedFigure> {
     let idle = [DECODE, RETIRE, UOPS].map(|table| {
         let none = cycles(table, "Overall").swap_remove(0);

@@ -1,4 +1,4 @@
-//! What the printed figures give, by hand, and what they contradict.
+//! Sums of the printed figures, by hand, and their contradictions.
 
 use crate::published::{
     Agreement, Contradiction, Nature, RecomputedFigure, contradictions, derived,

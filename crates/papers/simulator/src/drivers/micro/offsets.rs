@@ -21,7 +21,7 @@ use crate::op::{Op, Script};
 use crate::run::{Slices, Thread};
 use crate::ticks::Ticks;
 
-/// What the processes of a run know of each other.
+/// Progress of the processes of a run, shared by them.
 #[derive(Debug)]
 pub(super) struct ClientProgress {
     /// Queries to be done, by CPU.

@@ -10,7 +10,7 @@ pub(crate) enum TraceError {
     Io {
         /// How far it got.
         at: u64,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is something else.
@@ -28,7 +28,7 @@ pub(crate) enum TraceError {
     Truncated {
         /// Its length.
         at: u64,
-        /// What should be there.
+        /// The expected content.
         expected: &'static str,
     },
     /// A value is out of its range.
@@ -50,7 +50,7 @@ pub(crate) enum TraceError {
     Count {
         /// Where it says so.
         at: u64,
-        /// What it says.
+        /// The number that it states.
         said: u64,
         /// How many there are.
         found: u64,
@@ -60,9 +60,9 @@ pub(crate) enum TraceError {
     Checksum {
         /// Where it is.
         at: u64,
-        /// What it says.
+        /// The sum that it states.
         said: u32,
-        /// What the bytes give.
+        /// The sum of its bytes.
         found: u32,
     },
     /// Something comes after the end.
@@ -76,7 +76,7 @@ pub(crate) enum TraceError {
     Unwritable {
         /// Its number, from 0.
         record: u64,
-        /// What is out of its range.
+        /// The field that is out of its range.
         what: &'static str,
         /// The value.
         value: u64,
@@ -91,7 +91,7 @@ pub(crate) enum TraceError {
     Line {
         /// Its number, from 1.
         line: u64,
-        /// What it says, at most so much as fits.
+        /// The line, as far as it fits.
         text: String,
     },
     /// A text that ends within a line.

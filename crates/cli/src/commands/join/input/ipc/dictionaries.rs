@@ -1,4 +1,4 @@
-//! What a file's dictionaries take: each is kept until another has its number, and all are looked
+//! Memory of a file's dictionaries: each is kept until another has its number, and all are looked
 //! at as often as one is added to.
 
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ const LOOK_BYTES: usize = 16;
 
 /// The dictionaries so far.
 pub(super) struct Dictionaries {
-    /// What each holds by its number, and all of them.
+    /// Bytes of each by its number, and of all of them.
     of_each: HashMap<i64, usize>,
     pub(super) bytes: usize,
-    /// What was copied to make them, or is zeros for the most part.
+    /// Bytes that were copied to make them, or are zeros for the most part.
     copied_bytes: usize,
     /// All fields, nested ones too: each message of a dictionary has all of them looked at.
     fields: usize,

@@ -97,7 +97,7 @@ mod tests {
         Arc::new(ListArray::new(field, offsets, items, None))
     }
 
-    /// What is said of a stream of one batch, of which a batch may take a megabyte.
+    /// The error for a stream of one batch, of which a batch may take a megabyte.
     fn says(column: ArrayRef) -> Option<String> {
         let batch = RecordBatch::try_from_iter_with_nullable([("w", column, true)]).unwrap();
         let mut bytes = Vec::new();

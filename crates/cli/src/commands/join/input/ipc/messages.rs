@@ -27,7 +27,7 @@ pub(super) const PREFIX_BYTES: usize = 8;
 const NOT_COMPRESSED: i64 = -1;
 const LENGTH_BYTES: usize = size_of::<i64>();
 
-/// What messages are read from.
+/// A source of messages.
 pub(super) trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
@@ -38,7 +38,7 @@ pub(super) struct Messages {
     /// Bytes of the file or stream.
     length: u64,
     next: Next,
-    /// What a message may take.
+    /// Most bytes of a message.
     bytes_max: usize,
     /// Buffers that begin elsewhere are copied by the decoder.
     alignment: usize,
@@ -75,7 +75,7 @@ impl Size {
         self.bytes.saturating_add(self.made)
     }
 
-    /// What the arrays that are made of it hold: its bytes, or those they are decoded to.
+    /// Bytes of the arrays that are made of it: its own, or those they are decoded to.
     pub(super) fn held(self) -> usize {
         self.buffers.max(self.bytes)
     }
@@ -222,7 +222,7 @@ fn codec(batch: &BatchMessage<'_>) -> Option<CompressionType> {
     batch.compression().map(|compression| compression.codec())
 }
 
-/// What a message takes, by its metadata. `length` reads what a compressed buffer begins with: its
+/// The size of a message, by its metadata. `length` reads how a compressed buffer begins: its
 /// length before.
 fn size(
     message: &Message<'_>,

@@ -1,4 +1,4 @@
-//! What the pages of a column chunk take once they are decoded, by their headers.
+//! Memory of the pages of a column chunk once they are decoded, by their headers.
 //!
 //! A page is made room for as large as its header says, and a value of a dictionary may be repeated
 //! in every row: a small file can take any memory. Headers are read before the pages.
@@ -26,7 +26,7 @@ const BATCH_ROWS: usize = 1 << 16;
 /// A level of a nested value: definition and repetition.
 const LEVEL_BYTES: usize = 4;
 
-/// What reading a chunk takes.
+/// Memory that reading a chunk takes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     /// The dictionary and the largest page, decompressed.

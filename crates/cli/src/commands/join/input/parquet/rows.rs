@@ -78,7 +78,7 @@ impl<'a> Texts<'a> {
         Some(match page.encoding() {
             Encoding::PLAIN => Self::Each(Box::new(lengths(values))),
             Encoding::DELTA_LENGTH_BYTE_ARRAY => Self::Each(Box::new(Lengths::new(values)?)),
-            // What a text shares with the one before, and what it has of its own.
+            // The prefix that a text shares with the one before, and its own suffix.
             Encoding::DELTA_BYTE_ARRAY => {
                 let run = delta::run_bytes(values, page.num_values() as usize)?;
                 let (shared, own) = (Lengths::new(values)?, Lengths::new(values.get(run..)?)?);
