@@ -27,11 +27,11 @@ empty says why.";
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    subcommand: Subcommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Subcommand {
     /// Metrics and events, and which of them this machine counts
     List(list::Args),
     /// Count a command, a process, a control group, or the whole machine
@@ -43,10 +43,10 @@ enum What {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    match args.what {
-        What::List(args) => list::run(args),
-        What::Stat(args) => stat::run(args),
-        What::Profile(args) => profile::run(args),
-        What::Papers(args) => papers::run(args),
+    match args.subcommand {
+        Subcommand::List(args) => list::run(args),
+        Subcommand::Stat(args) => stat::run(args),
+        Subcommand::Profile(args) => profile::run(args),
+        Subcommand::Papers(args) => papers::run(args),
     }
 }
