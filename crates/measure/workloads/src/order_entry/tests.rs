@@ -398,10 +398,10 @@ fn a_server_that_is_gone_leaves_commits_unsure_not_acknowledged() {
 
 #[test]
 fn an_order_that_was_acknowledged_and_is_missing_is_found() {
-    let acknowledged = DurabilityLog::default();
+    let log = DurabilityLog::default();
     let order = |customer| durability_log::Order { customer, lines: 5 };
-    acknowledged.order((1, 2), 61, order(7));
-    let check = |acknowledged: &DurabilityLog, rows: Vec<[i64; 3]>, payments: i64, cents: i64| {
+    log.order((1, 2), 61, order(7));
+    let check = |log: &DurabilityLog, rows: Vec<[i64; 3]>, payments: i64, cents: i64| {
         let mut session = Recorder::new(Dialect::Postgres, move |request| match request {
             Request::Statement(text, values) if text.contains("o_ol_cnt") => {
                 let here = values[1] == "Int(2)";
@@ -414,22 +414,22 @@ fn an_order_that_was_acknowledged_and_is_missing_is_found() {
             ]]),
             _ => Ok(Vec::new()),
         });
-        let found = acknowledged.check(&mut session, Population::tiny(1)).unwrap();
+        let found = log.check(&mut session, Population::tiny(1)).unwrap();
         [0, 1].map(|at| found[at].outcome == Outcome::Holds)
     };
-    assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 0, 0), [true, true]);
-    assert_eq!(check(&acknowledged, vec![], 0, 0), [false, true], "lost");
-    assert_eq!(check(&acknowledged, vec![[61, 8, 5]], 0, 0), [false, true], "another's");
+    assert_eq!(check(&log, vec![[61, 7, 5]], 0, 0), [true, true]);
+    assert_eq!(check(&log, vec![], 0, 0), [false, true], "lost");
+    assert_eq!(check(&log, vec![[61, 8, 5]], 0, 0), [false, true], "another's");
     let extra = vec![[61, 7, 5], [62, 1, 9]];
-    assert_eq!(check(&acknowledged, extra.clone(), 0, 0), [false, true], "not requested");
-    acknowledged.unsure(durability_log::Unsure::Order);
-    assert_eq!(check(&acknowledged, extra, 0, 0), [true, true], "one went unanswered");
-    acknowledged.payment(500);
-    assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 1, 500), [true, true]);
-    assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 1, 400), [true, false]);
-    assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 2, 900), [true, false]);
-    acknowledged.unsure(durability_log::Unsure::Payment);
-    assert_eq!(check(&acknowledged, vec![[61, 7, 5]], 2, 900), [true, true]);
-    acknowledged.forget();
-    assert_eq!(check(&acknowledged, vec![], 0, 0), [true, true]);
+    assert_eq!(check(&log, extra.clone(), 0, 0), [false, true], "not requested");
+    log.unsure(durability_log::Unsure::Order);
+    assert_eq!(check(&log, extra, 0, 0), [true, true], "one went unanswered");
+    log.payment(500);
+    assert_eq!(check(&log, vec![[61, 7, 5]], 1, 500), [true, true]);
+    assert_eq!(check(&log, vec![[61, 7, 5]], 1, 400), [true, false]);
+    assert_eq!(check(&log, vec![[61, 7, 5]], 2, 900), [true, false]);
+    log.unsure(durability_log::Unsure::Payment);
+    assert_eq!(check(&log, vec![[61, 7, 5]], 2, 900), [true, true]);
+    log.forget();
+    assert_eq!(check(&log, vec![], 0, 0), [true, true]);
 }
