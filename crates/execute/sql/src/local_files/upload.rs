@@ -26,7 +26,14 @@ impl Upload {
         let target = path.clone();
         let file = blocking(&path, move || {
             target.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            AtomicFile::create(&target)
+            match target.symlink_metadata() {
+                // A URL has many spellings, not all of which were looked at before.
+                Ok(found) if !found.is_file() => Err(std::io::Error::new(
+                    std::io::ErrorKind::InvalidInput,
+                    "it is not a regular file, and would be replaced by one",
+                )),
+                _ => AtomicFile::create(&target),
+            }
         });
         Ok(Self { file: Arc::new(Mutex::new(Some(file.await?))), path, length: 0 })
     }
