@@ -85,7 +85,8 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
     RUN.store(run.id().cast_signed(), Ordering::SeqCst);
     let group = Pid::from_child(&run);
     // Processes started by the run don't end with this one as the run itself does.
-    let mut guard = Guard::over_group(group, Signal::KILL);
+    let guard = Guard::over_group(&mut run, Signal::KILL);
+    let mut guard = guard.context("can't start a process that watches the run")?;
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(rustix::process::waitid(WaitId::Pid(group), ended), Err(Errno::INTR)) {}
     // At once, as none of them may leave the group: those that fork can't be caught one by one.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,19 +71,20 @@ impl External {
         let name = program.file_name().unwrap_or(program.as_os_str());
         let name = name.to_string_lossy().into_owned();
         let failed = |says: String| Error::External { program: name.clone(), says };
-        let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = Guard::waiting(program);
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::piped());
         // Ctrl-C is for this process, which stops the other itself.
         let mut child =
             command.process_group(0).spawn().map_err(|error| failed(error.to_string()))?;
+        let guard = Guard::over(&mut child, Signal::INT);
+        let mut guard = guard.map_err(|error| failed(error.to_string()))?;
+        guard.begin(b"");
         let said = Arc::default();
         if let Some(stderr) = child.stderr.take() {
             let said = Arc::clone(&said);
             // Ends with the program.
             std::thread::spawn(move || keep_last(BufReader::new(stderr), &said));
         }
-        let pid = Pid::from_child(&child);
-        let guard = Guard::over(pid, Signal::INT);
         let mut started = Self { program: name.clone(), child, guard, said, name: String::new() };
         started.name = started.attached()?;
         Ok(started)

@@ -6,10 +6,9 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,8 +76,7 @@ impl Process {
     ) -> Result<Process, Error> {
         let (log, mut child) = spawn(home, launch)?;
         let (name, fast) = (product.name, product.fast);
-        let guard = Guard::over(Pid::from_child(&child), fast);
-        let_begin(&mut child);
+        let guard = let_begin(Guard::over(&mut child, fast), launch)?;
         Ok(Process { child, log, name, fast, ended: None, guard })
     }
 
@@ -188,7 +186,7 @@ pub(crate) fn run_to_end(
     stop: &Stop,
 ) -> Result<(), Error> {
     let (log, mut child) = spawn(home, launch)?;
-    let_begin(&mut child);
+    let _guard = let_begin(Guard::over_group(&mut child, Signal::KILL), launch)?;
     loop {
         let looked = child.try_wait();
         match looked.map_err(|source| Error::system("wait for", &launch.program, source))? {
@@ -205,17 +203,17 @@ pub(crate) fn run_to_end(
     }
 }
 
-/// Waits for a line, writes its own number to its output, and becomes the program.
-const NUMBERED: &str = "read -r _ || exit; echo $$; exec \"$@\" </dev/null >&2";
+/// Writes its own number to its output, and becomes the program.
+const NUMBERED: &str = "echo $$; exec \"$@\" </dev/null >&2";
 
 /// Starts a program as the server's user, with an environment that has nothing of ours, in a
-/// process group of its own. It waits to [begin](let_begin): this process may be killed before it
-/// has set a guard. Its number is remembered first, for the next run.
+/// process group of its own. It waits for its guard. Its number is remembered first, for the next
+/// run.
 fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     let (log, output) = Log::open(&home.log())?;
     std::fs::metadata(&launch.program)
         .map_err(|source| Error::system("start", &launch.program, source))?;
-    let mut command = Command::new("/bin/sh");
+    let mut command = Guard::waiting("/bin/sh");
     command
         .args(["-c", NUMBERED, "sh"])
         .arg(&launch.program)
@@ -225,7 +223,6 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
         .env("LC_ALL", "C")
         .current_dir("/")
         .process_group(0)
-        .stdin(Stdio::piped())
         .stdout(home.process_file()?)
         .stderr(output);
     if let Some(user) = home.user() {
@@ -240,12 +237,11 @@ fn spawn(home: &Home, launch: &Launch<'_>) -> Result<(Log, Child), Error> {
     Ok((log, child))
 }
 
-/// Lets a program begin; without this it ends with this process.
-fn let_begin(child: &mut Child) {
-    if let Some(mut line) = child.stdin.take() {
-        // One that has ended already is found so.
-        let _ = line.write_all(b"\n");
-    }
+/// Lets a program begin.
+fn let_begin(guard: std::io::Result<Guard>, launch: &Launch<'_>) -> Result<Guard, Error> {
+    let mut guard = guard.map_err(|source| Error::system("guard", &launch.program, source))?;
+    guard.begin(b"");
+    Ok(guard)
 }
 
 /// A process inherits CPUs and policy of the thread that starts it: one of its own starts it, and
@@ -316,46 +312,27 @@ mod tests {
 
     use super::*;
 
-    fn asleep(place: &Path) -> (Home, Child) {
-        std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let home = Home::open(&place.join("home"), &crate::postgres::PRODUCT).unwrap();
+    /// So that the next run knows a server that outlives its guard.
+    #[test]
+    fn a_server_writes_its_own_number_down() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Home::open(&place.path().join("home"), &crate::postgres::PRODUCT).unwrap();
         let launch = Launch {
             program: "/bin/sleep".into(),
             arguments: vec!["60".into()],
             cpus: None,
             policy: Policy::Other,
         };
-        let (_, child) = spawn(&home, &launch).unwrap();
-        (home, child)
-    }
-
-    /// So that the next run knows a server that outlives its guard.
-    #[test]
-    fn a_server_writes_its_own_number_down() {
-        let place = tempfile::tempdir_in("/var/tmp").unwrap();
-        let (home, mut child) = asleep(place.path());
-        let_begin(&mut child);
+        let mut server = Process::start(&home, &crate::postgres::PRODUCT, &launch).unwrap();
         let number = home.directory().join("pid");
         let started = Instant::now();
         let written = || std::fs::read_to_string(&number).unwrap();
-        while written() != format!("{}\n", child.id()) && started.elapsed() < KILL_LIMIT {
+        while written() != format!("{}\n", server.pid()) && started.elapsed() < KILL_LIMIT {
             std::thread::sleep(LOOK_EVERY);
         }
-        let (written, id) = (written(), child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(written, format!("{id}\n"));
-    }
-
-    /// A run that is killed before it has set a guard leaves no server.
-    #[test]
-    fn a_server_does_not_begin_without_a_guard() {
-        let place = tempfile::tempdir_in("/var/tmp").unwrap();
-        let (home, mut child) = asleep(place.path());
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(child.try_wait().unwrap().is_none(), "it waits");
-        drop(child.stdin.take());
-        assert!(!child.wait().unwrap().success());
-        assert_eq!(std::fs::read_to_string(home.directory().join("pid")).unwrap(), "");
+        let (written, pid) = (written(), server.pid());
+        server.kill();
+        assert_eq!(written, format!("{pid}\n"));
     }
 }

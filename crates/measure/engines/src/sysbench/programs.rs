@@ -1,7 +1,6 @@
 //! Several programs at once, each a process with an address space of its own.
 
-use std::io::Write;
-use std::process::{Child, Command as Start, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -47,30 +46,18 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<(Answer, f64), EngineError> {
     let input = request.to_json();
-    let start = Instant::now();
     std::thread::scope(|scope| {
         let (ended, ends) = mpsc::channel();
         let mut running = Vec::new();
-        let mut children: Vec<Child> = Vec::new();
-        for _ in 0..programs {
-            match started(command, &input) {
-                Ok(child) => children.push(child),
-                Err(error) => {
-                    for child in &mut children {
-                        let _ = child.kill();
-                        let _ = child.wait();
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        for (at, child) in children.into_iter().enumerate() {
-            let pid = Pid::from_child(&child);
-            let guard = Guard::over(pid, Signal::KILL);
+        for at in 0..programs {
+            let mut child = waiting(command)?;
+            let (pid, ended) = (Pid::from_child(&child), ended.clone());
+            let guard = Guard::over(&mut child, Signal::KILL).map_err(EngineError::failed)?;
             running.push(Program { pid, guard, has_ended: false });
-            let ended = ended.clone();
             scope.spawn(move || ended.send((at, child.wait_with_output(), Instant::now())));
         }
+        let start = Instant::now();
+        running.iter_mut().for_each(|program| program.guard.begin(&input));
         let mut sum = || {
             let (mut sum, mut last) = (Answer::default(), start);
             for _ in 0..programs {
@@ -107,14 +94,8 @@ fn answer_of(output: &Output) -> Result<Answer, EngineError> {
     })
 }
 
-fn started(command: &Command, input: &[u8]) -> Result<Child, EngineError> {
-    let mut start = Start::new(&command.program);
-    start.args(&command.arguments);
-    start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = start.spawn().map_err(EngineError::failed)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that is gone says why by itself.
-        let _ = stdin.write_all(input);
-    }
-    Ok(child)
+fn waiting(command: &Command) -> Result<Child, EngineError> {
+    let mut start = Guard::waiting(&command.program);
+    start.args(&command.arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    start.spawn().map_err(EngineError::failed)
 }
