@@ -13,7 +13,7 @@
 //! `object_store` writes `orders.parquet` as `orders.parquet#1` first, readable by everybody, which
 //! a killed process leaves behind.
 
-mod upload;
+pub(crate) mod upload;
 
 use std::fmt;
 use std::fs::File;

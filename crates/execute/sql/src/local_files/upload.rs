@@ -51,13 +51,26 @@ pub(super) async fn put(path: PathBuf, bytes: PutPayload) -> Result<PutResult> {
     upload.complete().await
 }
 
+/// What could not be written last, and why. DataFusion's writers of rows as text drop the error of
+/// a file that they finish, and tell a store nothing of the statement that writes.
+static LAST_FAILURE: Mutex<Option<String>> = Mutex::new(None);
+
+/// What could not be written last, of all that this process writes.
+pub(crate) fn last_failure() -> Option<String> {
+    LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 /// Runs what may wait for a device.
 async fn blocking<T: Send + 'static>(
     path: &Path,
     call: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Result<T> {
     let called = spawn_blocking(call).await.map_err(|why| failed(path, &why))?;
-    called.map_err(|why| failed(path, &why))
+    called.map_err(|why| {
+        let last = format!("{}: {why}", path.display());
+        *LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
+        failed(path, &why)
+    })
 }
 
 #[async_trait]

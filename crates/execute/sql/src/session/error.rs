@@ -95,9 +95,6 @@ impl SessionError {
     }
 }
 
-/// DataFusion's error about a file that it could not finish.
-const UNFINISHED: &str = "Error encountered while finalizing writes";
-
 /// DataFusion's message without a backtrace and without wrappers that add nothing.
 fn message(error: &DataFusionError) -> String {
     match error {
@@ -105,10 +102,6 @@ fn message(error: &DataFusionError) -> String {
         DataFusionError::Diagnostic(_, inner) => message(inner),
         DataFusionError::Context(_, inner) => message(inner),
         DataFusionError::External(inner) => inner.to_string(),
-        // Writers of rows as text lose the reason, and call it a bug.
-        DataFusionError::Internal(text) if text.starts_with(UNFINISHED) => {
-            "can't write all of a file: its disk is full, or a quota or limit is reached".into()
-        }
         other => other.strip_backtrace(),
     }
 }

@@ -34,6 +34,8 @@ use futures::task::AtomicWaker;
 use futures::{Stream, StreamExt};
 use workahead_datafusion::like_its_input;
 
+use crate::local_files::upload::last_failure;
+
 /// Puts guards above and below whatever writes.
 pub(super) fn guarded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|plan| {
@@ -70,6 +72,20 @@ impl Failure {
 
     fn take(&self) -> Option<Why> {
         self.why.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What DataFusion says of a file that it could not finish.
+const UNFINISHED: &str = "Error encountered while finalizing writes";
+
+/// Writers of rows as text lose why a file could not be finished, and call it a bug.
+fn with_reason(error: DataFusionError) -> DataFusionError {
+    match error.find_root() {
+        DataFusionError::Internal(text) if text.starts_with(UNFINISHED) => {
+            let last = last_failure().unwrap_or_else(|| "a disk may be full".to_owned());
+            DataFusionError::External(format!("can't write all of a file: {last}").into())
+        }
+        _ => error,
     }
 }
 
@@ -158,7 +174,9 @@ impl GuardedInput {
         self.failure.waker.register(context.waker());
         let Some(input) = &mut self.input else { return Poll::Ready(None) };
         let polled = input.poll_next_unpin(context);
-        let Some(why) = self.failure.take() else { return polled };
+        let Some(why) = self.failure.take() else {
+            return polled.map(|next| next.map(|batch| batch.map_err(with_reason)));
+        };
         self.input = None;
         match why {
             Why::Error(error) => Poll::Ready(Some(Err(error))),
