@@ -101,6 +101,13 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
             let _ = error.print();
             ExitCode::from(WRONG_USE)
         }
+        ErrorKind::InvalidUtf8 => {
+            let mut arguments = std::env::args_os();
+            let wrong = arguments.find(|argument| argument.to_str().is_none()).unwrap_or_default();
+            let wrong = wrong.to_string_lossy();
+            print_line(&format!("{} is not UTF-8: give another name", output::escaped(&wrong)));
+            ExitCode::from(WRONG_USE)
+        }
         _ => {
             print_line(&usage_line(&error.render().to_string()));
             ExitCode::from(WRONG_USE)

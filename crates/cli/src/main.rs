@@ -47,30 +47,36 @@ Examples:
 
 Exit status: 0 done, 1 failed, 2 wrong use.";
 
+/// Commands whose JSON names no file.
+const NAMELESS: [&str; 4] = ["counters", "limits", "machine", "scheduler"];
+/// Commands whose `--out` is a directory of results, which are JSON.
+const KEEPING: [&str; 5] = ["advise", "capacity", "capture", "reproduce", "study"];
+
 /// JSON has no form for a path that is not UTF-8: it is refused before anything is written to it.
-/// So is a directory of results, which are JSON, and one of a server, whose settings are text.
+/// So is the directory of a server, whose settings are text.
 fn check_paths() -> anyhow::Result<()> {
     let arguments = std::env::args_os().take_while(|argument| argument != "--");
     let arguments: Vec<_> = arguments.collect();
+    let command = arguments.get(1).and_then(|command| command.to_str()).unwrap_or_default();
     let of_json = arguments.iter().any(|argument| argument == "--json");
+    let of_json = of_json && !NAMELESS.contains(&command);
+    let out = KEEPING.contains(&command).then_some("--out");
     let is_kept = |at: usize| {
         let text = arguments[at].to_string_lossy();
-        ["--out", "--data-dir"].iter().any(|option| {
+        out.into_iter().chain(["--data-dir"]).any(|option| {
             let joined = text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
-            joined || at > 0 && arguments[at - 1] == *option
+            joined || at > 0 && arguments[at - 1] == option
         })
     };
-    let wrong = arguments
-        .iter()
-        .enumerate()
-        .find(|(at, argument)| argument.to_str().is_none() && (of_json || is_kept(*at)));
-    match wrong.map(|(_, argument)| argument) {
-        None => Ok(()),
-        Some(wrong) => Err(errors::WrongUse::error(format!(
-            "{} is not UTF-8, as all of JSON is: give another path, or leave --json out",
-            wrong.display()
-        ))),
-    }
+    let wrong = (0..arguments.len()).filter(|&at| arguments[at].to_str().is_none());
+    let (kept, others): (Vec<usize>, Vec<usize>) = wrong.partition(|&at| is_kept(at));
+    let (at, remedy) = match (kept.first(), others.first()) {
+        (Some(&at), _) => (at, "give another path"),
+        (None, Some(&at)) if of_json => (at, "give another path, or leave --json out"),
+        _ => return Ok(()),
+    };
+    let path = arguments[at].display();
+    Err(errors::WrongUse::error(format!("{path} is not UTF-8, as all of JSON is: {remedy}")))
 }
 
 fn main() -> ExitCode {

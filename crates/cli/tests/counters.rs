@@ -3,7 +3,9 @@
 
 mod process;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use process::{Place, text};
 use serde_json::Value;
@@ -169,6 +171,23 @@ fn only_the_requested_part_of_a_recording_is_shown() {
         assert!(said.contains("--recorded"), "{said}");
     }
     place.fails(&["counters", "stat", "--recorded", &path, "--", "true"], 2);
+}
+
+/// Their JSON names no file, so that these may have any name.
+#[test]
+fn names_of_recordings_need_not_be_utf_8() {
+    let place = Place::new();
+    let name = OsStr::from_bytes(b"re\xffcorded");
+    fs::copy(recording("amd-zen4"), place.directory.path().join(name)).unwrap();
+    for option in ["-o", "--out"] {
+        let out = OsStr::from_bytes(b"fi\xffgures");
+        let mut command = place.command(&["counters", "stat", "--json", "--recorded"]);
+        let output = command.arg(name).arg(option).arg(out).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let figures = fs::read(place.directory.path().join(out)).unwrap();
+        let facts: Value = serde_json::from_slice(&figures).unwrap();
+        assert!(!list(&facts["metrics"]).is_empty());
+    }
 }
 
 #[test]

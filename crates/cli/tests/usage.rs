@@ -2,9 +2,12 @@
 
 mod process;
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
-use process::{Place, text};
+use process::{Place, text, tiny_study};
 
 const COMMANDS: [&[&str]; 25] = [
     &["machine"],
@@ -54,6 +57,34 @@ fn unknown_commands_are_one_line() {
     let said = place.fails(&["jion"], 2);
     assert!(said.contains("jion") && said.contains("'join'"), "{said}");
     assert_eq!(place.run(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn a_file_of_a_study_may_have_any_name() {
+    let place = Place::new();
+    let name = OsStr::from_bytes(b"mi\xffne.toml");
+    let study = tiny_study("native", "clients = [1]", 1);
+    fs::write(place.directory.path().join(name), &study).unwrap();
+    let output = place.command(&["study", "show"]).arg(name).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), study);
+}
+
+#[test]
+fn what_must_be_utf_8_is_named_on_one_line() {
+    let place = Place::new();
+    let fails = |arguments: &[&str], remedy: &str| {
+        let output =
+            place.command(arguments).arg(OsStr::from_bytes(b"na\xff\x1bme")).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        let named = said.starts_with("error: na\u{fffd}\\u{1b}me is not UTF-8");
+        assert!(named && said.trim_end().ends_with(remedy), "{arguments:?}: {said}");
+    };
+    fails(&["simulate", "--machine"], ": give another name");
+    fails(&["study", "run", "quick", "--out"], ": give another path");
+    fails(&["study", "run", "quick", "--json", "--out"], ": give another path");
+    fails(&["study", "report", "--json"], "or leave --json out");
 }
 
 #[test]

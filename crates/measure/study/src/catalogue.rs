@@ -25,17 +25,16 @@ pub fn all() -> &'static [EmbeddedFile] {
 }
 
 /// A study's id and text: an embedded one by its id, or a file by its path.
-pub fn find(name: &str) -> Result<(String, String), StudyError> {
-    if let Some(study) = STUDIES.iter().find(|study| study.id == name) {
+pub fn find(name: &Path) -> Result<(String, String), StudyError> {
+    if let Some(study) = STUDIES.iter().find(|study| name.as_os_str() == study.id) {
         return Ok((study.id.to_owned(), study.text.to_owned()));
     }
-    let path = Path::new(name);
-    if !name.ends_with(".toml") {
-        return Err(unknown(name));
+    if !name.as_os_str().as_encoded_bytes().ends_with(b".toml") {
+        return Err(unknown(&name.to_string_lossy()));
     }
-    let text = regular_file::read_named_text(path, TEXT_BYTES_MAX as u64)
-        .map_err(|source| StudyError::Read { path: path.to_owned(), source })?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let text = regular_file::read_named_text(name, TEXT_BYTES_MAX as u64)
+        .map_err(|source| StudyError::Read { path: name.to_owned(), source })?;
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy();
     Ok((stem.into_owned(), text))
 }
 
@@ -65,9 +64,9 @@ mod tests {
 
     #[test]
     fn unknown_studies_and_files() {
-        let unknown = find("no-such-study-at-all").unwrap_err().to_string();
+        let unknown = find("no-such-study-at-all".as_ref()).unwrap_err().to_string();
         assert!(unknown.contains("study list"), "{unknown}");
-        let missing = find("/nowhere/missing.toml").unwrap_err().to_string();
+        let missing = find("/nowhere/missing.toml".as_ref()).unwrap_err().to_string();
         assert!(missing.starts_with("cannot read /nowhere/missing.toml"), "{missing}");
     }
 }

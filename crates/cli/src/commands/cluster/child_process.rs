@@ -1,5 +1,6 @@
 //! A child process of `workahead cluster`.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -39,7 +40,7 @@ struct ErrorOutput {
 impl ChildProcess {
     /// Starts `workahead cluster` with these arguments. The token isn't among them: everybody can
     /// read those.
-    pub(crate) fn start(name: String, words: &[String], token: &Token) -> anyhow::Result<Self> {
+    pub(crate) fn start(name: String, words: &[OsString], token: &Token) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("can't find workahead itself")?;
         let mut command = Command::new(program);
         command.arg("cluster").args(words).arg("--with-parent");

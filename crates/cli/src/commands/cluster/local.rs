@@ -1,5 +1,6 @@
 //! A whole cluster on this machine's loopback interface, started by one command.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -56,21 +57,22 @@ pub(crate) fn run(args: &LocalArgs) -> anyhow::Result<()> {
     let folder = folder.with_context(|| format!("can't write to {}", directory.display()))?;
     let threads = args.threads.map_or_else(|| allowed.len().div_ceil(workers), |n| n.get().into());
     let listen = format!("{}:0", Ipv4Addr::LOCALHOST);
-    let mut words: Vec<String> = ["worker", "--listen", &listen, "--threads", &threads.to_string()]
-        .iter()
-        .chain(&["--memory-limit", &limit.to_string(), "--spill-dir"])
-        .map(|word| (*word).to_owned())
-        .collect();
-    words.push(folder.path().to_string_lossy().into_owned());
-    words.extend(args.dead_after.words());
+    let mut words: Vec<OsString> =
+        ["worker", "--listen", &listen, "--threads", &threads.to_string()]
+            .iter()
+            .chain(&["--memory-limit", &limit.to_string(), "--spill-dir"])
+            .map(OsString::from)
+            .collect();
+    words.push(folder.path().into());
+    words.extend(args.dead_after.words().map(OsString::from));
     for root in roots(&args.roots)? {
-        words.extend(["--data".to_owned(), root.to_string_lossy().into_owned()]);
+        words.extend(["--data".into(), root.into()]);
     }
     let token = Token::generate()?;
     let mut started = Vec::new();
     for (number, cpus) in (1..=workers).zip(&shares) {
         let mut words = words.clone();
-        words.extend(cpus.iter().flat_map(|cpus| ["--cpus".to_owned(), cpus.to_string()]));
+        words.extend(cpus.iter().flat_map(|cpus| ["--cpus".into(), cpus.to_string().into()]));
         started.push(ChildProcess::start(format!("worker {number}"), &words, &token)?);
     }
     let mut addresses = Vec::new();

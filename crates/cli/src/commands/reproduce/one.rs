@@ -19,7 +19,7 @@ use super::Args;
 
 /// The embedded study.
 pub(super) fn spec(id: &str) -> anyhow::Result<Spec> {
-    let (id, text) = catalogue::find(id)?;
+    let (id, text) = catalogue::find(id.as_ref())?;
     Ok(Spec::parse(&id, &text)?)
 }
 

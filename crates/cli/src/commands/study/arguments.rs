@@ -21,7 +21,7 @@ use crate::{engines, output, password};
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyArguments {
     /// Id of a study (`workahead study list`), or a file ending in .toml
-    pub(crate) study: String,
+    pub(crate) study: PathBuf,
     /// Apply one of the study's scales, e.g. small
     #[arg(long, value_name = "NAME")]
     pub(crate) scale: Option<String>,

@@ -1,5 +1,6 @@
 //! `workahead study show`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use workahead_study::catalogue;
@@ -10,7 +11,7 @@ use crate::output;
 #[command(after_help = "Example:\n  workahead study show quick > mine.toml")]
 pub(crate) struct Args {
     /// Id of a study (`workahead study list`)
-    study: String,
+    study: PathBuf,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
