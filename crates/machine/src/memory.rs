@@ -21,6 +21,13 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Of this machine, now.
+    #[must_use]
+    pub fn here() -> Self {
+        let root = Sysroot::live();
+        Self::read(&root, &cgroup::limits(&root))
+    }
+
     pub(crate) fn read(root: &Sysroot, limits: &cgroup::Limits) -> Self {
         let text = root.text("proc/meminfo").unwrap_or_default();
         let bytes = |key| Some(field(&text, key)?.split(' ').next()?.parse::<u64>().ok()? << 10);

@@ -59,11 +59,16 @@ const PAGE_LOCATION: [u8; 3] = [kind::I64, kind::I32, kind::I64];
 const COLUMN_INDEX: [u8; 7] =
     [kind::LIST, kind::LIST, kind::LIST, kind::I32, kind::LIST, kind::LIST, kind::LIST];
 
+/// A place of a page decoded, and a text while it is, with the value that is made of it.
+const PLACE_BYTES: usize = 24;
+const BOUND_BYTES: usize = 32;
+
 /// Where a page index of a column is, and what looks through it.
 pub(crate) struct PageIndex {
     pub(crate) start: u64,
     pub(crate) length: u64,
-    pub(crate) check: fn(&mut Reader<'_>) -> Result<(), Malformed>,
+    /// About how many bytes it takes once it is decoded.
+    pub(crate) check: fn(&mut Reader<'_>) -> Result<usize, Malformed>,
 }
 
 /// Called with each page index.
@@ -125,17 +130,25 @@ fn column(reader: &mut Reader<'_>) -> Result<(), Malformed> {
     })
 }
 
-fn offset_index(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+fn offset_index(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
+    let mut places = 0_usize;
     reader.fields(&OFFSET_INDEX, |reader, field| {
         if field == 1 {
+            places += reader.clone().list()?.1;
             reader.structs(|reader| reader.known(&PAGE_LOCATION))?;
         }
         Ok(field == 1)
-    })
+    })?;
+    Ok(places.saturating_mul(PLACE_BYTES).saturating_add(reader.number_bytes()))
 }
 
-fn column_index(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+fn column_index(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
+    let mut bounds = 0_usize;
     reader.fields(&COLUMN_INDEX, |reader, field| {
+        // The least and the greatest values.
+        if matches!(field, 2 | 3) {
+            bounds += reader.clone().list()?.1;
+        }
         if field == 1 {
             // Whether each page is of nulls: the one list of truth values in Parquet's metadata,
             // of which all decoders read a byte each.
@@ -146,5 +159,6 @@ fn column_index(reader: &mut Reader<'_>) -> Result<(), Malformed> {
             reader.pass(pages)?;
         }
         Ok(field == 1)
-    })
+    })?;
+    Ok(bounds.saturating_mul(BOUND_BYTES).saturating_add(reader.number_bytes()))
 }

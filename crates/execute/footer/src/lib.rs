@@ -128,29 +128,29 @@ fn walk(footer: &[u8], visit: &mut Visit<'_>) -> Result<usize, FooterError> {
     walked?;
     let chunks = groups.saturating_mul(columns).saturating_mul(CHUNK_BYTES);
     let pairs = pairs.saturating_mul(ELEMENT_BYTES);
-    let numbers = reader.numbers.saturating_mul(size_of::<i64>());
-    Ok([chunks, pairs, numbers].into_iter().fold(bytes, usize::saturating_add))
+    Ok([chunks, pairs, reader.number_bytes()].into_iter().fold(bytes, usize::saturating_add))
 }
 
-/// The footer of a file, and the page indexes that it points to. Of what does not end as Parquet's
-/// files do, or is encrypted, nothing is looked at, and a decoder refuses it. Decoders don't look
-/// at a file's beginning.
+/// About how many bytes the footer of a file and the page indexes that it points to take once they
+/// are decoded. Of what does not end as Parquet's files do, or is encrypted, nothing is looked at,
+/// and a decoder refuses it. Decoders don't look at a file's beginning.
 ///
 /// # Errors
 /// As [`check`], or when it can't be read, or not at once.
-pub fn check_file(file: &File) -> Result<(), FooterError> {
+pub fn check_file(file: &File) -> Result<usize, FooterError> {
     let size = file.metadata()?.len();
-    let Some(tail) = size.checked_sub(TAIL_BYTES) else { return Ok(()) };
+    let Some(tail) = size.checked_sub(TAIL_BYTES) else { return Ok(0) };
     let mut bytes = Vec::new();
     read(file, tail, TAIL_BYTES, &mut bytes)?;
     let Some(length) = bytes.strip_suffix(MAGIC).and_then(<[u8]>::first_chunk) else {
-        return Ok(());
+        return Ok(0);
     };
     let length = u32::from_le_bytes(*length).into();
     // A decoder refuses one that is longer than the file.
-    let Some(start) = tail.checked_sub(length) else { return Ok(()) };
+    let Some(start) = tail.checked_sub(length) else { return Ok(0) };
     read(file, start, length, &mut bytes)?;
-    let mut indexes = PageIndexes { file, size, bytes: Vec::new(), span: (size, 0), sum: 0 };
+    let mut indexes =
+        PageIndexes { file, size, bytes: Vec::new(), span: (size, 0), sum: 0, decoded: 0 };
     let mut refusal = None;
     let walked = walk(&bytes, &mut |index| {
         indexes.check(&index).map_err(|why| {
@@ -158,11 +158,11 @@ pub fn check_file(file: &File) -> Result<(), FooterError> {
             Malformed::Wrong
         })
     });
-    refusal.map_or(walked.map(drop), Err)?;
+    let decoded = refusal.map_or(walked, Err)?.saturating_add(indexes.decoded);
     // Decoders read them as one piece, with what is between them.
     let (first, last) = indexes.span;
     let gaps = last.saturating_sub(first).saturating_sub(indexes.sum);
-    if gaps <= METADATA_BYTES_MAX { Ok(()) } else { Err(FooterError::Place) }
+    if gaps <= METADATA_BYTES_MAX { Ok(decoded) } else { Err(FooterError::Place) }
 }
 
 /// The page indexes of a file.
@@ -175,6 +175,8 @@ struct PageIndexes<'a> {
     span: (u64, u64),
     /// Their lengths.
     sum: u64,
+    /// What they take once they are decoded.
+    decoded: usize,
 }
 
 impl PageIndexes<'_> {
@@ -190,7 +192,8 @@ impl PageIndexes<'_> {
         // An empty one is not a struct, which decoders find out for themselves.
         if length > 0 {
             read(self.file, start, length, &mut self.bytes)?;
-            check(&mut Reader::new(&self.bytes))?;
+            let decoded = check(&mut Reader::new(&self.bytes))?;
+            self.decoded = self.decoded.saturating_add(decoded).saturating_add(self.bytes.len());
         }
         Ok(())
     }
@@ -261,7 +264,7 @@ mod tests {
         [b"PAR1", bytes, footer, &length, b"PAR1"].concat()
     }
 
-    fn file(bytes: &[u8]) -> Result<(), FooterError> {
+    fn file(bytes: &[u8]) -> Result<usize, FooterError> {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(bytes, 0).unwrap();
         check_file(&file)
@@ -318,7 +321,7 @@ mod tests {
     }
 
     /// A file with the page indexes of a column at these places.
-    fn indexed(bytes: &[u8], [offsets, columns]: [(i64, usize); 2]) -> Result<(), FooterError> {
+    fn indexed(bytes: &[u8], [offsets, columns]: [(i64, usize); 2]) -> Result<usize, FooterError> {
         let places = [offsets.0, offsets.1 as i64, columns.0, columns.1 as i64];
         let [a, b, c, d] = numbers(places);
         let fields = [&[0x46], &a[..], &[0x15], &b, &[0x16], &c, &[0x15], &d].concat();
@@ -338,7 +341,10 @@ mod tests {
             let [a, b] = [offsets, columns].map(<[u8]>::len);
             indexed(&[offsets, columns].concat(), [(4, a), (4 + a as i64, b)])
         };
-        both(offsets, columns).unwrap();
+        // A place and two numbers, four bounds, their bytes, and a chunk of one column.
+        let none = indexed(&[], [(-1, 0), (-1, 0)]).unwrap();
+        let taken = both(offsets, columns).unwrap() - none;
+        assert_eq!(taken, 24 + 8 + 4 * 32 + 2 * 8 + offsets.len() + columns.len());
         let long = [0xff, 0xff, 0xff, 0xff, 0x07];
         let wrong_offsets = [
             // Of 2^31 - 1 pages none is there.

@@ -64,6 +64,11 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0, numbers: 0 }
     }
 
+    /// What those numbers are decoded to.
+    pub(crate) fn number_bytes(&self) -> usize {
+        self.numbers.saturating_mul(size_of::<i64>())
+    }
+
     /// Visits the fields of a struct by their numbers, to its end. A field that `visit` doesn't
     /// read, which it says by `false`, is passed over. `kinds` are those of the fields 1, 2, …: a
     /// decoder reads a field as what its number means, whatever its kind, so another is refused.

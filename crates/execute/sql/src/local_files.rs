@@ -1,9 +1,10 @@
-//! Local files: the metadata of Parquet's is looked through before it is decoded, and bytes that
-//! are in the page cache are read by the thread that decodes them.
+//! Local files: the metadata of Parquet's and the messages of Arrow's are looked through before
+//! they are decoded, and bytes that are in the page cache are read by the thread that decodes them.
 //!
 //! DataFusion recurses through the schema of a footer, which may be deeper than any stack, and
-//! makes room for the pages that an index says there are: a file of a kilobyte ends the process.
-//! Whatever reads the end of a file passes here, before it knows where an index is.
+//! makes room for the pages that an index, or for the bytes that a message of Arrow says there are:
+//! a file of a kilobyte ends the process. Whatever reads the end of a file passes here, before it
+//! knows where an index is, and so does what reads all of it.
 //!
 //! `object_store` reads files on threads of its own, which Tokio has for calls that wait: it fills
 //! a buffer with zeros there, copies the file over them, and wakes the thread that asked. From the
@@ -13,6 +14,7 @@
 //! `object_store` writes `orders.parquet` as `orders.parquet#1` first, readable by everybody, which
 //! a killed process leaves behind.
 
+mod file_checks;
 pub(crate) mod upload;
 
 use std::fmt;
@@ -24,8 +26,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use file_checks::FileChecks;
 use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -37,7 +41,6 @@ use object_store::{
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
-use tokio::task::spawn_blocking;
 use upload::Upload;
 
 use crate::LockedFolder;
@@ -51,11 +54,11 @@ pub(crate) enum CachedReads {
     Elsewhere,
 }
 
-/// Takes the place of DataFusion's own store of local files, and of no other. Keeps a folder that is
-/// to be there as long as the environment is.
+/// Takes the place of DataFusion's own store of local files, and of no other. The folder stays as
+/// long as the environment.
 pub(crate) fn install(environment: &RuntimeEnv, cached: CachedReads, folder: Option<LockedFolder>) {
     let url = ObjectStoreUrl::local_filesystem();
-    let ours = LocalFiles { files: LocalFileSystem::new(), cached, _folder: folder };
+    let ours = LocalFiles::new(cached, Arc::clone(&environment.memory_pool), folder);
     let there = environment.object_store(&url);
     if there.is_ok_and(|there| there.to_string() == ours.to_string()) {
         environment.register_object_store(url.as_ref(), Arc::new(ours));
@@ -67,10 +70,16 @@ pub(crate) fn install(environment: &RuntimeEnv, cached: CachedReads, folder: Opt
 struct LocalFiles {
     files: LocalFileSystem,
     cached: CachedReads,
+    checks: FileChecks,
     _folder: Option<LockedFolder>,
 }
 
 impl LocalFiles {
+    fn new(cached: CachedReads, pool: Arc<dyn MemoryPool>, folder: Option<LockedFolder>) -> Self {
+        let checks = FileChecks::new(pool);
+        Self { files: LocalFileSystem::new(), cached, checks, _folder: folder }
+    }
+
     fn cached(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
         let path = self.files.path_to_filesystem(location).ok()?;
         // A pipe without a writer would hold this thread up.
@@ -84,14 +93,6 @@ impl LocalFiles {
 fn failed(path: &std::path::Path, why: &dyn fmt::Display) -> object_store::Error {
     let source = format!("{}: {why}", path.display()).into();
     object_store::Error::Generic { store: "LocalFileSystem", source }
-}
-
-/// Refuses a file whose metadata a decoder should not be given.
-async fn check_file(file: std::io::Result<File>, path: &std::path::Path) -> Result<()> {
-    let file = file.map_err(|why| failed(path, &why))?;
-    // It may wait for a device.
-    let checked = spawn_blocking(move || workahead_footer::check_file(&file)).await;
-    checked.map_err(|why| failed(path, &why))?.map_err(|why| failed(path, &why))
 }
 
 /// The bytes, if the file has them and the first and the last are in the cache.
@@ -139,7 +140,7 @@ impl ObjectStore for LocalFiles {
         let path = self.files.path_to_filesystem(location)?;
         let size = path.metadata().map_err(|why| failed(&path, &why))?.len();
         if ranges.iter().any(|range| range.end >= size) {
-            check_file(File::open(&path), &path).await?;
+            self.checks.check(File::open(&path), &path).await?;
         }
         Ok(read)
     }
@@ -174,7 +175,7 @@ impl ObjectStore for LocalFiles {
             && reads
             && found.range.end == found.meta.size
         {
-            check_file(file.try_clone(), path).await?;
+            self.checks.check(file.try_clone(), path).await?;
         }
         Ok(found)
     }
@@ -215,11 +216,16 @@ impl ObjectStore for LocalFiles {
 mod tests {
     use std::io::Write;
 
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
     use datafusion::prelude::SessionContext;
     use object_store::memory::InMemory;
     use rustix::fs::FileType;
 
     use super::*;
+
+    fn pool() -> Arc<dyn MemoryPool> {
+        Arc::new(UnboundedMemoryPool::default())
+    }
 
     #[tokio::test]
     async fn ranges_are_those_of_the_file() {
@@ -227,8 +233,7 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        let files =
-            LocalFiles { files: LocalFileSystem::new(), cached: CachedReads::Here, _folder: None };
+        let files = LocalFiles::new(CachedReads::Here, pool(), None);
         let ranges = [0..1, 5..70_000, 99_999..100_000];
         let found = files.cached(&location, &ranges).unwrap();
         assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
@@ -255,7 +260,7 @@ mod tests {
         let location = Path::from_absolute_path(file.path()).unwrap();
         for cached in [CachedReads::Here, CachedReads::Elsewhere] {
             file.as_file().set_len(13).unwrap();
-            let files = LocalFiles { files: LocalFileSystem::new(), cached, _folder: None };
+            let files = LocalFiles::new(cached, pool(), None);
             let ranges = [0..12, 4..12];
             let found = files.get_ranges(&location, &ranges).await.unwrap();
             assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);

@@ -1,7 +1,6 @@
 //! An input file of the join: its schema and size, before any row is read.
 
 mod csv;
-mod fields;
 mod guarded;
 mod interruptible;
 mod ipc;

@@ -28,13 +28,14 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
+use workahead_messages::{BYTES_MIN, row_bytes};
 
 use self::pages::Room;
 use self::row_group::RowGroup;
 use self::source::Source;
 
-use super::refusal::{BYTES_MIN, too_much};
-use super::{BatchSize, fields};
+use super::BatchSize;
+use super::refusal::too_much;
 use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
@@ -188,7 +189,7 @@ impl ParquetInput {
             sum.usual_bytes = sum.usual_bytes.saturating_add(room.usual_bytes);
         }
         // A null is as wide as its type, where that has a size.
-        let widths = fields::row_bytes(self.schema().fields().iter());
+        let widths = row_bytes(self.schema().fields().iter());
         sum.row_bytes = sum.row_bytes.max(widths);
         sum.usual_bytes = sum.usual_bytes.max(widths);
         if sum.page_bytes > page_max {

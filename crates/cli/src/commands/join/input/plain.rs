@@ -28,9 +28,9 @@ use arrow_schema::{
     ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, UnionFields, UnionMode,
 };
 use arrow_select::take::take;
+use workahead_messages::shown;
 
 use self::counts::{Rule, Times, full_bytes};
-use super::fields::shown;
 use super::refusal::too_much;
 
 /// How dictionaries of texts and binaries of any length are read.

@@ -4,18 +4,13 @@ use std::io::{self, ErrorKind};
 
 use arrow_schema::ArrowError;
 
-use crate::memory::limit_for;
+use workahead_messages::MessageError;
 
-/// Metadata, and pages, that are always read: a limit is exceeded by as much.
-pub(super) const BYTES_MIN: usize = 16 << 20;
+use crate::memory::limit_for;
 
 /// Bytes that a file may decompress to without a value that has them: seconds. A kilobyte may stand
 /// for megabytes of zeros behind the values.
 pub(super) const UNUSED_BYTES_MAX: usize = 4 << 30;
-/// They are looked for where each byte of the file decompresses to more than this many (16), which
-/// it seldom does.
-pub(super) const RATIO_USUAL: usize = 16;
-
 /// Says what takes more than `bytes_max`, and what to do; `or` is another remedy than the limit.
 pub(super) fn too_much(what: &str, bytes: usize, bytes_max: usize, or: &str) -> io::Error {
     let mib = |bytes: usize| bytes.div_ceil(1 << 20);
@@ -30,4 +25,15 @@ pub(super) fn too_much(what: &str, bytes: usize, bytes_max: usize, or: &str) -> 
 /// The error of an Arrow file or stream that is not as it should be.
 pub(super) fn wrong(says: &str) -> ArrowError {
     ArrowError::ParseError(says.to_owned())
+}
+
+/// A part of an Arrow file or stream that should not be decoded.
+pub(super) fn refused(error: MessageError) -> ArrowError {
+    match error {
+        MessageError::TooMuch { what, bytes, bytes_max, or } => {
+            too_much(&what, bytes, bytes_max, or).into()
+        }
+        MessageError::Read(error) => error.into(),
+        other => wrong(&other.to_string()),
+    }
 }

@@ -15,10 +15,10 @@ use parquet::file::metadata::{
 use parquet::file::reader::Length;
 use workahead_footer::FooterError;
 use workahead_footer::thrift::{Reader, kind};
+use workahead_messages::{BYTES_MIN, MARKER, check_row, check_schema};
 
-use super::super::fields::{self, MARKER};
 use super::super::plain::{self, Texts};
-use super::super::refusal::{BYTES_MIN, too_much};
+use super::super::refusal::{refused, too_much};
 use super::source::Source;
 
 /// More rows are in no file; their sum must be a number.
@@ -56,7 +56,7 @@ pub(super) fn metadata(file: &Source, bytes_max: usize) -> anyhow::Result<ArrowR
     } else {
         ArrowReaderMetadata::try_new(metadata.metadata().clone(), options.with_schema(schema))?
     };
-    fields::check_row(metadata.schema(), bytes_max)?;
+    check_row(metadata.schema(), bytes_max).map_err(refused)?;
     Ok(metadata)
 }
 
@@ -91,7 +91,7 @@ fn check_arrow_schema(metadata: &ParquetMetaData, bytes_max: usize) -> anyhow::R
         let message = bytes.strip_prefix(&MARKER).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
         let message = root_as_message(message).ok();
         if let Some(schema) = message.and_then(|message| message.header_as_schema()) {
-            fields::check(schema, bytes_max)?;
+            check_schema(schema, bytes_max).map_err(refused)?;
         }
     }
     Ok(())

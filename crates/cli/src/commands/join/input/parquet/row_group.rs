@@ -11,8 +11,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
+use workahead_messages::RATIO_USUAL;
 
-use super::super::refusal::RATIO_USUAL;
 use super::source::Source;
 use super::{delta, used};
 

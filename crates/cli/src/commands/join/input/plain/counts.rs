@@ -9,8 +9,8 @@ use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RunArray, UnionArray, new_nu
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 use workahead_join::{fixed_bytes, run_bytes};
+use workahead_messages::ITEM_BYTES;
 
-use super::super::fields::ITEM_BYTES;
 use super::{Texts, is_plain, key_places, places, range, range_of_view};
 
 /// Arrow's own rows are 32 bits wide in more places than not.

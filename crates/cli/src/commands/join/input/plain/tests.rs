@@ -9,8 +9,8 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use proptest::prelude::*;
 use workahead_join::run_bytes;
+use workahead_messages::ITEM_BYTES;
 
-use super::super::fields::ITEM_BYTES;
 use super::counts::ITEMS_MAX;
 use super::*;
 

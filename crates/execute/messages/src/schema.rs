@@ -4,29 +4,27 @@
 //! Once they are made, also those of a Parquet file, a row of them is: a schema alone says how wide
 //! it is at least, as a null takes as much as any other value of fixed size.
 
-use std::io::{self, ErrorKind};
-
 use arrow_ipc::{Field, KeyValue, Schema};
 use arrow_schema::{DataType, FieldRef};
 use workahead_footer::COLUMNS_MAX;
 
-use super::refusal::{BYTES_MIN, too_much};
+use crate::{BYTES_MIN, MessageError, too_much, wrong};
 
 /// A field without its texts.
 const FIELD_BYTES: usize = 512;
 /// An item of a list, also of a type without bytes: its number, or its levels.
-pub(super) const ITEM_BYTES: usize = 4;
-/// Before a message of Arrow, since 2019.
-pub(super) const MARKER: [u8; 4] = [0xff; 4];
+pub const ITEM_BYTES: usize = 4;
 /// Shown of a name, which may be as long as a file.
 const NAME_CHARS: usize = 100;
 
 /// Refuses a schema of more columns than a file may have, or of more bytes than it may take.
-pub(super) fn check(schema: Schema<'_>, bytes_max: usize) -> io::Result<()> {
+///
+/// # Errors
+/// When it has, or does.
+pub fn check(schema: Schema<'_>, bytes_max: usize) -> Result<(), MessageError> {
     let columns = schema.fields().map_or(0, |fields| fields.len());
     if columns > COLUMNS_MAX {
-        let says = format!("it has {columns} columns, and {COLUMNS_MAX} are the most");
-        return Err(io::Error::new(ErrorKind::InvalidData, says));
+        return Err(wrong(format!("it has {columns} columns, and {COLUMNS_MAX} are the most")));
     }
     let fields = schema.fields().into_iter().flatten().map(field_bytes);
     let pairs = schema.custom_metadata().into_iter().flatten().map(pair_bytes);
@@ -36,20 +34,22 @@ pub(super) fn check(schema: Schema<'_>, bytes_max: usize) -> io::Result<()> {
 }
 
 /// Refuses a schema of which a row takes more than it may, whatever values it has.
-pub(super) fn check_row(schema: &arrow_schema::Schema, bytes_max: usize) -> io::Result<()> {
+///
+/// # Errors
+/// When it does, or a size in it is below zero.
+pub fn check_row(schema: &arrow_schema::Schema, bytes_max: usize) -> Result<(), MessageError> {
     let most = bytes_max.max(BYTES_MIN);
     let (mut row_bytes, mut widest) = (0_usize, (0, ""));
     for field in schema.fields() {
         let name = field.name().as_str();
         let bytes = width(field.data_type()).ok_or_else(|| {
-            let says = format!(
+            wrong(format!(
                 "column {} has values of less than no bytes or items: write the file again",
                 shown(name)
-            );
-            io::Error::new(ErrorKind::InvalidData, says)
+            ))
         })?;
         if bytes > most {
-            return Err(too_much(&format!("a row of {}", shown(name)), bytes, most, ""));
+            return Err(too_much(format!("a row of {}", shown(name)), bytes, most, ""));
         }
         row_bytes = row_bytes.saturating_add(bytes);
         if bytes > widest.0 {
@@ -60,16 +60,18 @@ pub(super) fn check_row(schema: &arrow_schema::Schema, bytes_max: usize) -> io::
         return Ok(());
     }
     let what = format!("a row of all columns (the widest is {})", shown(widest.1));
-    Err(too_much(&what, row_bytes, most, ""))
+    Err(too_much(what, row_bytes, most, ""))
 }
 
 /// Bytes of a row at least, whatever values it has.
-pub(super) fn row_bytes<'a>(fields: impl Iterator<Item = &'a FieldRef>) -> usize {
+#[must_use]
+pub fn row_bytes<'a>(fields: impl Iterator<Item = &'a FieldRef>) -> usize {
     fields.filter_map(|field| width(field.data_type())).fold(0, usize::saturating_add)
 }
 
 /// A name in an error.
-pub(super) fn shown(name: &str) -> String {
+#[must_use]
+pub fn shown(name: &str) -> String {
     format!("{:?}", name.chars().take(NAME_CHARS).collect::<String>())
 }
 
@@ -121,7 +123,7 @@ mod tests {
         DataType::FixedSizeList(Arc::new(arrow_schema::Field::new("item", item, true)), items)
     }
 
-    fn check_types(types: &[DataType], bytes_max: usize) -> io::Result<()> {
+    fn check_types(types: &[DataType], bytes_max: usize) -> Result<(), MessageError> {
         let field = |(at, data_type): (usize, &DataType)| {
             arrow_schema::Field::new(format!("c{at}"), data_type.clone(), true)
         };
@@ -151,11 +153,11 @@ mod tests {
             let within = DataType::Struct(vec![field].into());
             for data_type in [data_type, within] {
                 let says = check_types(&[DataType::Utf8, data_type], 1 << 30).unwrap_err();
-                assert_eq!(says.kind(), ErrorKind::OutOfMemory);
+                assert!(matches!(says, MessageError::TooMuch { .. }), "{says}");
                 let says = says.to_string();
                 assert!(says.starts_with("a row of \"c1\" takes "), "{says}");
                 assert!(says.contains("more than the 1024 MiB"), "{says}");
-                assert!(says.contains("raise --memory-limit to "), "{says}");
+                assert!(says.contains("raise the memory limit"), "{says}");
             }
         }
         let (narrow, wide) = (DataType::FixedSizeBinary(5 << 20), list(DataType::Int64, 1 << 20));

@@ -13,27 +13,25 @@ use arrow_buffer::Buffer;
 use arrow_ipc::{
     Block, CompressionType, Message, MessageHeader, RecordBatch as BatchMessage, root_as_message,
 };
-use arrow_schema::ArrowError;
 
-use super::super::fields::MARKER;
-use super::super::refusal::{too_much, wrong};
+use crate::{MARKER, MessageError, RATIO_USUAL, ended, lz4, too_much, wrong};
 
 /// A longer one is neither a schema nor a list of buffers of a batch.
-pub(super) const METADATA_BYTES_MAX: usize = 64 << 20;
+pub(crate) const METADATA_BYTES_MAX: usize = 64 << 20;
 
 /// Before each message: the marker and the length of its metadata.
-pub(super) const PREFIX_BYTES: usize = 8;
+pub(crate) const PREFIX_BYTES: usize = 8;
 /// A buffer begins with its length before compression, or with this if it isn't compressed.
 const NOT_COMPRESSED: i64 = -1;
 const LENGTH_BYTES: usize = size_of::<i64>();
 
-/// A source of messages.
-pub(super) trait Source: Read + Seek + Send {}
+/// What messages are read from.
+pub trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
 
 /// Messages not read yet.
-pub(super) struct Messages {
+pub struct Messages {
     from: BufReader<Box<dyn Source>>,
     /// Bytes of the file or stream.
     length: u64,
@@ -51,45 +49,50 @@ enum Next {
 }
 
 /// A message as it lies in the file: prefix, metadata, body.
-pub(super) struct EncapsulatedMessage {
-    pub(super) bytes: Buffer,
+#[derive(Debug)]
+pub struct EncapsulatedMessage {
+    /// All of it.
+    pub bytes: Buffer,
     /// Its lengths; the offset is none, as the bytes begin with it.
-    pub(super) block: Block,
-    pub(super) size: Size,
+    pub block: Block,
+    /// What it takes.
+    pub size: Size,
 }
 
 /// The bytes of a message and of its buffers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
+pub struct Size {
     /// As it lies in the file.
-    pub(super) bytes: usize,
+    pub bytes: usize,
     /// Of the buffers that the decoder makes; others lie in the message.
-    pub(super) made: usize,
+    pub made: usize,
     /// Of all buffers, one by one, though several may be the same bytes.
-    pub(super) buffers: usize,
+    pub buffers: usize,
 }
 
 impl Size {
     /// While it is decoded.
-    pub(super) fn decoding(self) -> usize {
+    #[must_use]
+    pub fn decoding(self) -> usize {
         self.bytes.saturating_add(self.made)
     }
 
-    /// Bytes of the arrays that are made of it: its own, or those they are decoded to.
-    pub(super) fn held(self) -> usize {
+    /// What the arrays that are made of it hold: its bytes, or those they are decoded to.
+    #[must_use]
+    pub fn held(self) -> usize {
         self.buffers.max(self.bytes)
     }
 }
 
 impl Messages {
-    pub(super) fn of_stream(mut from: Box<dyn Source>, bytes_max: usize) -> io::Result<Self> {
+    pub(crate) fn of_stream(mut from: Box<dyn Source>, bytes_max: usize) -> io::Result<Self> {
         let length = from.seek(SeekFrom::End(0))?;
         from.rewind()?;
         Ok(Self::of(from, length, Next::Anything, bytes_max))
     }
 
     /// Blocks that lie in a file of `length` bytes.
-    pub(super) fn of_file(
+    pub(crate) fn of_file(
         from: Box<dyn Source>,
         length: u64,
         blocks: VecDeque<Block>,
@@ -102,50 +105,72 @@ impl Messages {
         Self { from: BufReader::new(from), length, next, bytes_max, alignment: LENGTH_BYTES }
     }
 
-    pub(super) fn with_alignment(self, alignment: usize) -> Self {
+    pub(crate) fn with_alignment(self, alignment: usize) -> Self {
         Self { alignment, ..self }
     }
 
     /// The next message; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<EncapsulatedMessage>, ArrowError> {
+    ///
+    /// # Errors
+    /// When it is not in the file, or takes more than it may.
+    pub fn next_message(&mut self) -> Result<Option<EncapsulatedMessage>, MessageError> {
         let Some((mut whole, body_bytes)) = self.metadata()? else { return Ok(None) };
         let metadata_bytes = whole.len();
         fits(metadata_bytes + body_bytes, self.bytes_max)?;
         self.append(&mut whole, body_bytes)?;
         let (message, body) = (message_of(&whole[..metadata_bytes])?, &whole[metadata_bytes..]);
-        let is_lz4 = batch_of(&message).and_then(|batch| codec(&batch));
-        let is_lz4 = is_lz4 == Some(CompressionType::LZ4_FRAME);
-        let size = size(&message, (metadata_bytes, body_bytes), self.alignment, |range| {
-            let (length, frame) = body[range].split_first_chunk().unwrap_or((&[0; 8], &[]));
-            let length = i64::from_le_bytes(*length);
-            if is_lz4 && usize::try_from(length).is_ok_and(|length| !holds(frame, length)) {
-                return Err(wrong("a buffer can't decompress to what it says"));
-            }
-            Ok(length)
-        })?;
+        let mut read = |at: usize, to: &mut [u8]| {
+            let from = body.get(at..).and_then(|body| body.get(..to.len())).ok_or_else(ended)?;
+            to.copy_from_slice(from);
+            Ok(())
+        };
+        let lengths = (metadata_bytes, body_bytes);
+        let size = size(&message, lengths, self.alignment, Frames::Walked, &mut read)?;
         let block = Block::new(0, metadata_bytes as i32, body_bytes as i64);
         Ok(Some(EncapsulatedMessage { bytes: Buffer::from_vec(whole), block, size }))
     }
 
-    /// The next message's metadata with its prefix, and what it takes; its body is passed.
-    pub(super) fn next_size(&mut self) -> Result<Option<(Vec<u8>, Size)>, ArrowError> {
+    /// The next message's metadata with its prefix, and what it takes; its body is passed. Whether
+    /// that decompresses to what it says is seen once it is read.
+    ///
+    /// # Errors
+    /// As [`next_message`](Self::next_message).
+    pub fn next_size(&mut self) -> Result<Option<(Vec<u8>, Size)>, MessageError> {
+        self.sized(Frames::Passed)
+    }
+
+    /// The same for a decoder that reads the message without another look.
+    ///
+    /// # Errors
+    /// As [`next_message`](Self::next_message).
+    pub(crate) fn next_checked(&mut self) -> Result<Option<(Vec<u8>, Size)>, MessageError> {
+        self.sized(Frames::Walked)
+    }
+
+    fn sized(&mut self, frames: Frames) -> Result<Option<(Vec<u8>, Size)>, MessageError> {
         let Some((metadata, body_bytes)) = self.metadata()? else { return Ok(None) };
         let from = &mut self.from;
-        let mut at = 0;
-        let message = message_of(&metadata)?;
-        let size = size(&message, (metadata.len(), body_bytes), self.alignment, |range| {
-            let mut length = [0; LENGTH_BYTES];
-            from.seek_relative(range.start as i64 - at)?;
-            from.read_exact(&mut length)?;
-            at = (range.start + LENGTH_BYTES) as i64;
-            Ok(i64::from_le_bytes(length))
-        })?;
-        from.seek_relative(body_bytes as i64 - at)?;
+        let begin = from.stream_position()?;
+        let end = begin.checked_add(body_bytes as u64).filter(|end| *end <= self.length);
+        let end = end.ok_or_else(ended)?;
+        let mut at = begin;
+        let mut read = |place: usize, to: &mut [u8]| {
+            let place = begin + place as u64;
+            if place + to.len() as u64 > end {
+                return Err(ended());
+            }
+            from.seek_relative(place as i64 - at as i64)?;
+            at = place + to.len() as u64;
+            from.read_exact(to)
+        };
+        let lengths = (metadata.len(), body_bytes);
+        let size = size(&message_of(&metadata)?, lengths, self.alignment, frames, &mut read)?;
+        from.seek_relative(end as i64 - at as i64)?;
         Ok(Some((metadata, size)))
     }
 
     /// The next message's metadata with its prefix, and the length of its body.
-    fn metadata(&mut self) -> Result<Option<(Vec<u8>, usize)>, ArrowError> {
+    fn metadata(&mut self) -> Result<Option<(Vec<u8>, usize)>, MessageError> {
         match &mut self.next {
             Next::Nothing => Ok(None),
             Next::Blocks(blocks) => {
@@ -171,17 +196,17 @@ impl Messages {
     }
 
     /// The same of a stream; none at its end.
-    fn metadata_of_stream(&mut self) -> Result<Option<Vec<u8>>, ArrowError> {
+    fn metadata_of_stream(&mut self) -> Result<Option<Vec<u8>>, MessageError> {
         let mut word = [0; 4];
         // A stream may end between two messages, and nowhere else.
         match self.from.read_exact(&mut word[..1]) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
             read => read?,
         }
-        self.from.read_exact(&mut word[1..])?;
+        self.from.read_exact(&mut word[1..]).map_err(cut)?;
         // Before 2019 there was no marker.
         if word == MARKER {
-            self.from.read_exact(&mut word)?;
+            self.from.read_exact(&mut word).map_err(cut)?;
         }
         let bytes = usize::try_from(i32::from_le_bytes(word)).ok();
         let bytes = bytes.filter(|bytes| *bytes <= METADATA_BYTES_MAX);
@@ -198,7 +223,7 @@ impl Messages {
     fn append(&mut self, to: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
         let end = self.from.stream_position()?.saturating_add(bytes as u64);
         if end > self.length {
-            return Err(ErrorKind::UnexpectedEof.into());
+            return Err(ended());
         }
         let begin = to.len();
         to.reserve_exact(bytes);
@@ -218,47 +243,58 @@ fn batch_of<'m>(message: &Message<'m>) -> Option<BatchMessage<'m>> {
     }
 }
 
-fn codec(batch: &BatchMessage<'_>) -> Option<CompressionType> {
-    batch.compression().map(|compression| compression.codec())
+/// Frames of compressed buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    /// Not looked at.
+    Passed,
+    /// Walked through by the headers of their blocks.
+    Walked,
 }
 
-/// The size of a message, by its metadata. `length` reads how a compressed buffer begins: its
-/// length before.
+/// What a message takes, by its metadata. `read` reads bytes at a place of its body.
 fn size(
     message: &Message<'_>,
     (metadata_bytes, body_bytes): (usize, usize),
     alignment: usize,
-    mut length: impl FnMut(Range<usize>) -> Result<i64, ArrowError>,
-) -> Result<Size, ArrowError> {
+    frames: Frames,
+    read: &mut dyn FnMut(usize, &mut [u8]) -> io::Result<()>,
+) -> Result<Size, MessageError> {
     let mut size = Size { bytes: metadata_bytes + body_bytes, made: 0, buffers: 0 };
     let Some(batch) = batch_of(message) else { return Ok(size) };
-    let nodes = batch.nodes().into_iter().flatten();
-    let lengths = nodes.map(|node| (node.length(), node.null_count()));
-    for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
-        // Arrow's own rows are 32 bits wide in more places than not.
-        if i32::try_from(rows).is_err() || nulls < 0 || nulls > rows || rows < 0 {
-            return Err(wrong("a batch has an impossible number of rows"));
-        }
-    }
-    let is_compressed = codec(&batch).is_some();
+    check_rows(&batch)?;
+    let codec = batch.compression().map(|compression| compression.codec());
+    let walks = frames == Frames::Walked && codec == Some(CompressionType::LZ4_FRAME);
+    let mut walked_bytes = 0_usize;
     for buffer in batch.buffers().into_iter().flatten() {
-        let range =
-            usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
-        let range = range.and_then(|(begin, bytes)| Some(begin..begin.checked_add(bytes)?));
-        let range = range.filter(|range| range.end <= body_bytes);
-        let range = range.ok_or_else(|| wrong("a buffer lies outside of its message"))?;
+        let range = range_of(buffer, body_bytes)?;
         let (mut begin, mut bytes) = (range.start, range.len());
         let mut is_made = false;
-        if is_compressed && bytes > 0 {
+        if codec.is_some() && bytes > 0 {
             if bytes < LENGTH_BYTES {
                 return Err(wrong("a compressed buffer is too short"));
             }
-            match length(range)? {
-                NOT_COMPRESSED => begin += LENGTH_BYTES,
+            let mut length = [0; LENGTH_BYTES];
+            read(begin, &mut length)?;
+            begin += LENGTH_BYTES;
+            match i64::from_le_bytes(length) {
+                NOT_COMPRESSED => {}
                 length => {
                     let length = usize::try_from(length);
                     bytes = length.map_err(|_| wrong("a buffer has less than no bytes"))?;
                     is_made = true;
+                }
+            }
+            let frame = begin..range.end;
+            // Of no bytes, nothing is decompressed.
+            if is_made && walks && bytes > 0 {
+                // One frame may be named any number of times.
+                walked_bytes = walked_bytes.saturating_add(frame.len());
+                if walked_bytes / RATIO_USUAL > body_bytes {
+                    return Err(wrong("too many of its buffers lie in the same place"));
+                }
+                if !lz4::holds(&frame, bytes, read)? {
+                    return Err(wrong("a buffer can't decompress to what it says"));
                 }
             }
         }
@@ -270,51 +306,52 @@ fn size(
     Ok(size)
 }
 
-/// Whether a frame of LZ4 may hold as many bytes as it is said to, and not many more: its decoder
-/// reads to the end whatever that is. Each block makes at most the size that the frame names.
-///
-/// <https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md>
-fn holds(frame: &[u8], length: usize) -> bool {
-    const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
-    const UNCOMPRESSED: u32 = 1 << 31;
-    let Some((flags, rest)) = frame.strip_prefix(&MAGIC).and_then(|rest| rest.split_first()) else {
-        return false;
-    };
-    let Some((sizes, rest)) = rest.split_first() else { return false };
-    let has = |bit: u8| usize::from(flags >> bit & 1);
-    let block_max = match sizes >> 4 & 7 {
-        size @ 4..=7 => (64 << 10) << (2 * (size - 4)),
-        _ => return false,
-    };
-    // The content's size, the dictionary's number, and a checksum.
-    let mut rest = rest.get(8 * has(3) + 4 * has(0) + 1..).unwrap_or_default();
-    let (mut made, mut ended) = (0_usize, false);
-    while let Some((size, after)) = rest.split_first_chunk().filter(|_| !ended) {
-        let size = u32::from_le_bytes(*size);
-        let bytes = (size & !UNCOMPRESSED) as usize;
-        ended = size == 0;
-        let most = if size & UNCOMPRESSED == 0 { block_max.min(255 * bytes) } else { bytes };
-        made = made.saturating_add(most);
-        rest = after.get(bytes + if ended { 4 * has(2) } else { 4 * has(4) }..).unwrap_or_default();
+/// Refuses numbers of rows that no batch has.
+fn check_rows(batch: &BatchMessage<'_>) -> Result<(), MessageError> {
+    let nodes = batch.nodes().into_iter().flatten();
+    let lengths = nodes.map(|node| (node.length(), node.null_count()));
+    for (rows, nulls) in lengths.chain([(batch.length(), 0)]) {
+        // Arrow's own rows are 32 bits wide in more places than not.
+        if i32::try_from(rows).is_err() || nulls < 0 || nulls > rows || rows < 0 {
+            return Err(wrong("a batch has an impossible number of rows"));
+        }
     }
-    // The last block is rarely full, and writers may end one early.
-    ended && rest.is_empty() && length <= made && made <= 2 * length + block_max
+    Ok(())
+}
+
+/// Where a buffer lies in its message's body.
+fn range_of(buffer: &arrow_ipc::Buffer, body_bytes: usize) -> Result<Range<usize>, MessageError> {
+    let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
+    let range = range.and_then(|(begin, bytes)| Some(begin..begin.checked_add(bytes)?));
+    let range = range.filter(|range| range.end <= body_bytes);
+    range.ok_or_else(|| wrong("a buffer lies outside of its message"))
+}
+
+/// The error of a read that found no more.
+fn cut(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::UnexpectedEof { ended() } else { error }
 }
 
 /// Refuses a batch that takes more than it may.
-pub(super) fn fits(bytes: usize, bytes_max: usize) -> Result<(), ArrowError> {
+///
+/// # Errors
+/// When it does.
+pub fn fits(bytes: usize, bytes_max: usize) -> Result<(), MessageError> {
     if bytes <= bytes_max {
         return Ok(());
     }
-    Err(too_much("a batch", bytes, bytes_max, ", or write the file in smaller batches").into())
+    Err(too_much("a batch", bytes, bytes_max, ", or write the file in smaller batches"))
 }
 
 /// The message of what begins with a prefix.
-pub(super) fn message_of(bytes: &[u8]) -> Result<Message<'_>, ArrowError> {
+///
+/// # Errors
+/// When it is none.
+pub fn message_of(bytes: &[u8]) -> Result<Message<'_>, MessageError> {
     let metadata = match bytes.strip_prefix(&MARKER) {
         Some(_) => bytes.get(PREFIX_BYTES..),
         None => bytes.get(PREFIX_BYTES / 2..),
     };
     let metadata = metadata.ok_or_else(|| wrong("a message is too short"))?;
-    root_as_message(metadata).map_err(|error| wrong(&error.to_string()))
+    root_as_message(metadata).map_err(|error| wrong(error.to_string()))
 }

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 
 use arrow_ipc::DictionaryBatch;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 
-use super::super::refusal::{RATIO_USUAL, too_much, wrong};
-use super::messages::Size;
+use crate::{MessageError, RATIO_USUAL, Size, too_much, wrong};
 
 /// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
 const COPIED_BYTES_MAX: usize = 4 << 30;
@@ -16,20 +15,24 @@ const COPIED_BYTES_MAX: usize = 4 << 30;
 const LOOK_BYTES: usize = 16;
 
 /// The dictionaries so far.
-pub(super) struct Dictionaries {
-    /// Bytes of each by its number, and of all of them.
+#[derive(Debug)]
+pub struct Dictionaries {
+    /// What each holds by its number.
     of_each: HashMap<i64, usize>,
-    pub(super) bytes: usize,
-    /// Bytes that were copied to make them, or are zeros for the most part.
+    /// What all of them hold.
+    pub bytes: usize,
+    /// What was copied to make them, or is zeros for the most part.
     copied_bytes: usize,
     /// All fields, nested ones too: each message of a dictionary has all of them looked at.
     fields: usize,
     /// Values of a dictionary may hold another one, also once that is replaced.
-    pub(super) are_nested: bool,
+    pub are_nested: bool,
 }
 
 impl Dictionaries {
-    pub(super) fn new(schema: &SchemaRef) -> Self {
+    /// None yet, of a file with these columns.
+    #[must_use]
+    pub fn new(schema: &SchemaRef) -> Self {
         let fields = schema.flattened_fields();
         let are_nested = fields.iter().any(|field| match field.data_type() {
             DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
@@ -40,12 +43,15 @@ impl Dictionaries {
     }
 
     /// Counts a message, before it is decoded.
-    pub(super) fn add(
+    ///
+    /// # Errors
+    /// When all take more than they may, or one is copied too often.
+    pub fn add(
         &mut self,
         dictionary: &DictionaryBatch<'_>,
         size: Size,
         bytes_max: usize,
-    ) -> Result<(), ArrowError> {
+    ) -> Result<(), MessageError> {
         let before = self.of_each.entry(dictionary.id()).or_default();
         let replaces = !dictionary.isDelta() && !self.are_nested;
         let kept = if replaces { 0 } else { *before };
@@ -57,7 +63,7 @@ impl Dictionaries {
         self.copied_bytes = self.copied_bytes.saturating_add(copied);
         *before = kept.saturating_add(size.held());
         if self.bytes > bytes_max {
-            return Err(too_much("a file's dictionaries", self.bytes, bytes_max, "").into());
+            return Err(too_much("a file's dictionaries", self.bytes, bytes_max, ""));
         }
         if self.copied_bytes > COPIED_BYTES_MAX {
             return Err(wrong("its dictionaries are added to too often: write each at once"));

@@ -1,0 +1,118 @@
+//! A file that somebody may read as Arrow's, looked through from its beginning to its end.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+
+use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
+
+use crate::messages::METADATA_BYTES_MAX;
+use crate::opened::footer;
+use crate::{Dictionaries, MARKER, MessageError, Opened, fits, items, message_of, wrong};
+
+/// Before a message: its length, with the marker where it has one.
+const LENGTH_BYTES: usize = 4;
+
+/// Looks through a file as all readers of Arrow would that are given it: one goes by its end alone,
+/// another by its beginning. What is neither a file nor a stream of Arrow is passed over, unless
+/// its name says that it is one. `bytes_max` gives what a message may take.
+///
+/// # Errors
+/// When a reader would make room for what is not there, or for more than may be used, or a stream
+/// ends within a message.
+pub fn check_file(
+    file: &File,
+    is_named: bool,
+    bytes_max: impl Fn() -> usize,
+) -> Result<(), MessageError> {
+    let mut end = At { file: file.try_clone()?, at: 0 };
+    let length = end.seek(SeekFrom::End(0))?;
+    let is_file = match footer(&mut end, length) {
+        Ok(bytes) => root_as_footer(&bytes).is_ok(),
+        Err(MessageError::Wrong(_)) => false,
+        Err(other) => return Err(other),
+    };
+    if is_file {
+        check(Opened::file(At { file: file.try_clone()?, at: 0 }, bytes_max())?, bytes_max())?;
+    }
+    if is_stream(file, length)? {
+        let bytes_max = bytes_max();
+        return check(Opened::stream(At { file: file.try_clone()?, at: 0 }, bytes_max)?, bytes_max);
+    }
+    if is_file || !is_named || length == 0 {
+        return Ok(());
+    }
+    Err(wrong("it is neither a file nor a stream of Arrow, or it is cut short"))
+}
+
+/// Looks at what all messages take.
+fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
+    let Opened { mut messages, schema, .. } = opened;
+    let mut dictionaries = Dictionaries::new(&schema);
+    let values = items::values_of(&schema);
+    while let Some((metadata, size)) = messages.next_checked()? {
+        let message = message_of(&metadata)?;
+        if let Some(dictionary) = message.header_as_dictionary_batch() {
+            if let Some((batch, values)) = dictionary.data().zip(values.get(&dictionary.id())) {
+                items::check(&batch, [values].into_iter(), bytes_max)?;
+            }
+            dictionaries.add(&dictionary, size, bytes_max)?;
+        }
+        if let Some(batch) = message.header_as_record_batch() {
+            let columns = schema.fields().iter().map(|field| field.data_type());
+            items::check(&batch, columns, bytes_max)?;
+        }
+        fits(dictionaries.bytes.saturating_add(size.decoding()), bytes_max)?;
+    }
+    Ok(())
+}
+
+/// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once.
+fn is_stream(file: &File, length: u64) -> io::Result<bool> {
+    let mut word = [0; LENGTH_BYTES];
+    if length < LENGTH_BYTES as u64 {
+        return Ok(false);
+    }
+    file.read_exact_at(&mut word, 0)?;
+    if word == MARKER {
+        return Ok(true);
+    }
+    let there = length - LENGTH_BYTES as u64;
+    let bytes = usize::try_from(i32::from_le_bytes(word)).unwrap_or(0);
+    if bytes == 0 || bytes > METADATA_BYTES_MAX || bytes as u64 > there {
+        return Ok(false);
+    }
+    let mut metadata = vec![0; bytes];
+    file.read_exact_at(&mut metadata, LENGTH_BYTES as u64)?;
+    let first = root_as_message(&metadata);
+    Ok(first.is_ok_and(|message| message.header_type() == MessageHeader::Schema))
+}
+
+/// A reader with a place of its own, as that of the file is others' too.
+struct At {
+    file: File,
+    at: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(room, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
+    }
+}
+
+impl Seek for At {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

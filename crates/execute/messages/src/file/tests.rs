@@ -1,0 +1,184 @@
+//! Files and streams that say of themselves what they are, and such as don't.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::convert::IpcSchemaEncoder;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::{
+    BodyCompressionBuilder, Buffer, CompressionType, MessageBuilder, MetadataVersion,
+    RecordBatchBuilder,
+};
+use arrow_schema::Schema;
+
+use super::*;
+
+const MOST: usize = 64 << 20;
+const CODECS: [Option<CompressionType>; 3] =
+    [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)];
+
+fn batch() -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20_000));
+    let texts: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..20_000).map(|row| format!("row {row}"))));
+    let keys = Int32Array::from_iter_values((0..20_000).map(|row| row % 3));
+    let values = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+    let keyed: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, values));
+    RecordBatch::try_from_iter([("n", numbers), ("t", texts), ("k", keyed)]).unwrap()
+}
+
+fn options(codec: Option<CompressionType>) -> IpcWriteOptions {
+    IpcWriteOptions::default().try_with_compression(codec).unwrap()
+}
+
+fn stream(codec: Option<CompressionType>) -> Vec<u8> {
+    let (batch, mut bytes) = (batch(), Vec::new());
+    let mut writer =
+        StreamWriter::try_new_with_options(&mut bytes, &batch.schema(), options(codec)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+fn file(codec: Option<CompressionType>) -> Vec<u8> {
+    let (batch, mut bytes) = (batch(), Vec::new());
+    let mut writer =
+        FileWriter::try_new_with_options(&mut bytes, &batch.schema(), options(codec)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+fn checked(bytes: &[u8], is_named: bool) -> Result<(), String> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    check_file(&file, is_named, || MOST).map_err(|error| error.to_string())
+}
+
+/// Where numbers of eight bytes are that are alike.
+fn places(bytes: &[u8], alike: impl Fn(u64) -> bool) -> Vec<usize> {
+    let word = |at: &usize| u64::from_le_bytes(bytes[*at..at + 8].try_into().unwrap());
+    (0..bytes.len() - 8).filter(|at| alike(word(at))).collect()
+}
+
+#[test]
+fn what_is_whole_passes() {
+    for codec in CODECS {
+        for is_named in [true, false] {
+            checked(&stream(codec), is_named).unwrap();
+            checked(&file(codec), is_named).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_stream_may_end_between_messages_only() {
+    let whole = stream(None);
+    // The mark of its end takes eight bytes, and may be missing.
+    checked(&whole[..whole.len() - 8], true).unwrap();
+    for end in (9..whole.len()).step_by(997).chain([whole.len() - 1, whole.len() - 9]) {
+        let said = checked(&whole[..end], true).unwrap_err();
+        assert!(said.contains("it ends within a message"), "{end}: {said}");
+    }
+    // As it was before 2019: the length comes first.
+    let old = [&whole[4..], &[0; 4]].concat();
+    let schema = u32::from_le_bytes(old[..4].try_into().unwrap()) as usize;
+    let said = checked(&old[..schema + 5], false).unwrap_err();
+    assert!(said.contains("it ends within a message"), "{said}");
+}
+
+#[test]
+fn lengths_that_lie_are_refused() {
+    for codec in CODECS {
+        for whole in [stream(codec), file(codec)] {
+            let says = |bytes: &[u8]| checked(bytes, true);
+            // Bodies, and the lengths of numbers and keys before compression.
+            let bodies = places(&whole, |word| (200_000..900_000).contains(&word) && word % 8 == 0);
+            let numbers = places(&whole, |word| word == 160_000 || word == 80_000);
+            let mut found = 0;
+            for at in bodies.into_iter().chain(numbers) {
+                for length in [8_u64 << 30, 1 << 40, u64::MAX >> 1, u64::MAX - 1] {
+                    let mut lie = whole.clone();
+                    lie[at..at + 8].copy_from_slice(&length.to_le_bytes());
+                    found += usize::from(says(&lie).is_err());
+                }
+            }
+            assert!(found >= 12, "{codec:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_takes_no_more_than_it_may() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&stream(Some(CompressionType::ZSTD))).unwrap();
+    let said = check_file(&file, true, || 200_000).unwrap_err().to_string();
+    let expected = "a batch takes 1 MiB, more than the 0 MiB that may be used for it: raise the \
+                    memory limit, or write the file in smaller batches";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_frame_holds_what_it_says() {
+    let whole = stream(Some(CompressionType::LZ4_FRAME));
+    let mut lie = whole.clone();
+    let at = places(&whole, |word| word == 160_000)[0];
+    lie[at..at + 8].copy_from_slice(&(1_u64 << 25).to_le_bytes());
+    let said = checked(&lie, true).unwrap_err();
+    assert_eq!(said, "a buffer can't decompress to what it says");
+}
+
+/// A stream of a batch whose buffers all are one frame.
+fn named(times: usize) -> Vec<u8> {
+    let mut frame = 1_u64.to_le_bytes().to_vec();
+    frame.extend([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0]);
+    // A byte, as it is, and the end.
+    frame.extend([1, 0, 0, 0x80, b'a', 0, 0, 0, 0]);
+    let mut to = IpcSchemaEncoder::new().schema_to_fb(&Schema::empty());
+    to.reset();
+    let buffers = to.create_vector(&vec![Buffer::new(0, frame.len() as i64); times]);
+    let mut compression = BodyCompressionBuilder::new(&mut to);
+    compression.add_codec(CompressionType::LZ4_FRAME);
+    let compression = compression.finish();
+    let mut batch = RecordBatchBuilder::new(&mut to);
+    batch.add_buffers(buffers);
+    batch.add_compression(compression);
+    let batch = batch.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut to);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::RecordBatch);
+    message.add_header(batch);
+    message.add_bodyLength(frame.len() as i64);
+    let message = message.finish();
+    to.finish(message, None);
+    let metadata = to.finished_data();
+    let length = (metadata.len() as u32).to_le_bytes();
+    let mut schema = Vec::new();
+    drop(StreamWriter::try_new(&mut schema, &Schema::empty()).unwrap());
+    schema.extend([&MARKER, &length, metadata, &frame].concat());
+    schema
+}
+
+#[test]
+fn one_frame_is_not_many() {
+    checked(&named(10), true).unwrap();
+    let said = checked(&named(100), true).unwrap_err();
+    assert_eq!(said, "too many of its buffers lie in the same place");
+}
+
+#[test]
+fn others_are_passed_over_but_by_name() {
+    let text = "ARROW1,b\n1,2\n".repeat(100);
+    let cut = file(None);
+    for other in [text.as_bytes(), b"a", b"a,b\n1,2\n", b"PAR1 of a kind PAR1", &cut[..2_000]] {
+        checked(other, false).unwrap();
+        let said = checked(other, true).unwrap_err();
+        assert_eq!(said, "it is neither a file nor a stream of Arrow, or it is cut short");
+    }
+    checked(b"", true).unwrap();
+}

@@ -1,0 +1,291 @@
+//! Files that a decoder may be given, looked through once as long as nobody changes them: each
+//! stream of a scan opens its file anew.
+
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
+use object_store::Result;
+use tokio::task::spawn_blocking;
+use workahead_machine::guarded::guarded;
+use workahead_machine::memory::Memory;
+use workahead_messages::{BYTES_MIN, MessageError};
+
+use super::failed;
+
+/// Files that are remembered: a session's tables.
+const KNOWN_MAX: usize = 4096;
+/// A file that was changed before less than this may be changed again, and bear the same time.
+const SETTLED: Duration = Duration::from_secs(1);
+/// Names of files that are Arrow's, or damaged.
+const ARROW: [&str; 4] = ["arrow", "arrows", "ipc", "feather"];
+
+/// The files that were looked through.
+#[derive(Debug)]
+pub(super) struct FileChecks {
+    /// Says how much memory may be used.
+    pool: Arc<dyn MemoryPool>,
+    known: Mutex<HashSet<State>>,
+}
+
+/// A file as it is: device, number, size, times of the last change.
+type State = (u64, u64, u64, [(i64, i64); 2]);
+
+impl FileChecks {
+    pub(super) fn new(pool: Arc<dyn MemoryPool>) -> Self {
+        Self { pool, known: Mutex::default() }
+    }
+
+    /// Refuses a file that a decoder should not be given.
+    pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<()> {
+        let now = SystemTime::now();
+        let opened = file.and_then(|file| Ok((state(&file.metadata()?, now), file)));
+        let (before, file) = opened.map_err(|why| failed(path, &why))?;
+        if before.is_some_and(|state| self.known().contains(&state)) {
+            return Ok(());
+        }
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        let is_named = ending.is_some_and(|ending| ARROW.contains(&ending.as_str()));
+        let pool = Arc::clone(&self.pool);
+        // It may wait for a device.
+        let looked = spawn_blocking(move || {
+            guarded(|| {
+                let most = || bytes_max(pool.as_ref());
+                let metadata = workahead_footer::check_file(&file);
+                fits(metadata.map_err(|why| why.to_string())?, most)?;
+                let checked = workahead_messages::check_file(&file, is_named, most);
+                checked.map_err(|why| why.to_string())
+            })
+        });
+        let looked = looked.await.map_err(|why| failed(path, &why))?;
+        looked.map_err(|why| failed(path, &why))?.map_err(|why| failed(path, &why))?;
+        if let Some(state) = before {
+            let mut known = self.known();
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(state);
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<State>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What tells a file from what becomes of it later; none if it was changed just now.
+fn state(about: &Metadata, now: SystemTime) -> Option<State> {
+    let seconds = u64::try_from(about.ctime()).ok()?;
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + 1);
+    let age = now.duration_since(changed).ok()?;
+    let times = [(about.mtime(), about.mtime_nsec()), (about.ctime(), about.ctime_nsec())];
+    (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times))
+}
+
+/// Refuses metadata of Parquet's that would take more than they may once they are decoded.
+fn fits(bytes: usize, bytes_max: impl Fn() -> usize) -> std::result::Result<(), String> {
+    let bytes_max = if bytes <= BYTES_MIN { BYTES_MIN } else { bytes_max() };
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let or = ", or write fewer columns and row groups to a file";
+    Err(MessageError::TooMuch { what: "its metadata".to_owned(), bytes, bytes_max, or }.to_string())
+}
+
+/// What a part of a file may take: the pool's limit, or what the machine has left.
+fn bytes_max(pool: &dyn MemoryPool) -> usize {
+    let most = match pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes,
+        _ => {
+            let allowed = Memory::here().allowed_bytes;
+            allowed.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
+        }
+    };
+    most.max(BYTES_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::num::NonZero;
+    use std::sync::atomic::AtomicBool;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use datafusion::arrow::ipc::CompressionType;
+    use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+
+    use super::*;
+    use crate::session::{Joiner, Options, Session};
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// 64,000 bytes of numbers, and as many once more.
+    const ROWS: i64 = 8_000;
+
+    fn batch() -> RecordBatch {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
+        RecordBatch::try_from_iter([("id", ids)]).unwrap()
+    }
+
+    fn options(codec: Option<CompressionType>) -> IpcWriteOptions {
+        IpcWriteOptions::default().try_with_compression(codec).unwrap()
+    }
+
+    fn stream(codec: Option<CompressionType>) -> Vec<u8> {
+        let (batch, mut bytes) = (batch(), Vec::new());
+        let mut writer =
+            StreamWriter::try_new_with_options(&mut bytes, &batch.schema(), options(codec))
+                .unwrap();
+        (0..2).for_each(|_| writer.write(&batch).unwrap());
+        writer.finish().unwrap();
+        drop(writer);
+        bytes
+    }
+
+    fn file(codec: Option<CompressionType>) -> Vec<u8> {
+        let (batch, mut bytes) = (batch(), Vec::new());
+        let mut writer =
+            FileWriter::try_new_with_options(&mut bytes, &batch.schema(), options(codec)).unwrap();
+        (0..2).for_each(|_| writer.write(&batch).unwrap());
+        writer.finish().unwrap();
+        drop(writer);
+        bytes
+    }
+
+    fn session(joiner: Joiner) -> Session {
+        let threads = NonZero::new(2).unwrap();
+        let memory_limit = Some(256 << 20);
+        Session::new(&Options { threads, joiner, memory_limit, spill_directory: None }).unwrap()
+    }
+
+    /// The rows of a file as a table, and as one that a statement names without its ending.
+    fn rows(bytes: &[u8]) -> [std::result::Result<usize, String>; 4] {
+        let directory = tempfile::tempdir().unwrap();
+        let [by_name, by_statement] = ["t.arrow", "t"].map(|name| directory.path().join(name));
+        fs::write(&by_name, bytes).unwrap();
+        fs::write(&by_statement, bytes).unwrap();
+        let create = format!(
+            "create external table t stored as arrow location '{}'",
+            by_statement.display()
+        );
+        let count = async |session: &Session, is_named: bool| {
+            if is_named {
+                session.context().sql(&create).await?.collect().await?;
+            }
+            session.context().sql("select id from t where id >= 0").await?.count().await
+        };
+        [(Joiner::Ours, false), (Joiner::Stock, false), (Joiner::Ours, true), (Joiner::Stock, true)]
+            .map(|(joiner, is_named)| {
+                let session = session(joiner);
+                if !is_named {
+                    session.register("t", &by_name, &NEVER).map_err(|error| error.to_string())?;
+                }
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                runtime.block_on(count(&session, is_named)).map_err(|error| error.to_string())
+            })
+    }
+
+    fn refused(bytes: &[u8], with: &str) {
+        for said in rows(bytes) {
+            let said = said.unwrap_err();
+            assert!(said.contains(with) && said.lines().count() == 1, "{said}");
+        }
+    }
+
+    /// The same with this number in the place of another.
+    fn lying(mut bytes: Vec<u8>, number: u64, lie: u64) -> Vec<u8> {
+        let at = bytes.windows(8).position(|word| word == number.to_le_bytes()).unwrap();
+        bytes[at..at + 8].copy_from_slice(&lie.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn arrow_that_is_whole_is_read() {
+        for codec in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
+            for bytes in [stream(codec), file(codec)] {
+                let found = rows(&bytes);
+                assert!(found.iter().all(|rows| *rows == Ok(2 * ROWS as usize)), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn arrow_that_says_too_much_of_its_size_is_refused() {
+        // The length of a body, and of numbers before compression.
+        let bytes = 8 * ROWS as u64;
+        for lie in [1 << 42, u64::MAX >> 2] {
+            refused(&lying(stream(None), bytes, lie), "a batch takes ");
+            let zstd = Some(CompressionType::ZSTD);
+            refused(&lying(stream(zstd), bytes, lie), "a batch takes ");
+            refused(&lying(file(zstd), bytes, lie), "a batch takes ");
+        }
+        let lz4 = Some(CompressionType::LZ4_FRAME);
+        refused(&lying(file(lz4), bytes, 1 << 25), "can't decompress to what it says");
+    }
+
+    #[test]
+    fn a_stream_that_ends_within_a_message_is_refused() {
+        let whole = stream(None);
+        let one = whole.len() - 8 * ROWS as usize;
+        // Within the last body, within metadata, and within a length.
+        let second = (9..one).rev().find(|at| whole[*at..*at + 4] == [0xff; 4]).unwrap();
+        for end in [whole.len() - 100, second + 20, second + 2] {
+            refused(&whole[..end], "it ends within a message");
+        }
+    }
+
+    fn varint(number: usize) -> Vec<u8> {
+        match number {
+            0..128 => vec![number as u8],
+            _ => [vec![number as u8 | 128], varint(number >> 7)].concat(),
+        }
+    }
+
+    /// A Parquet file without rows: a group of 10,000 columns, whose name each of them has.
+    fn under_a_name(name_bytes: usize) -> Vec<u8> {
+        let text = |text: &str| [&varint(text.len())[..], text.as_bytes()].concat();
+        // A repetition, a name and a number of children; a type, a repetition and a name.
+        let group = |name: &str, of: usize| {
+            [&[0x35, 0, 0x18][..], &text(name), &[0x15], &varint(2 * of), &[0]].concat()
+        };
+        let column = |name: &str| [&[0x15, 4, 0x25, 0, 0x18][..], &text(name), &[0]].concat();
+        let columns: Vec<_> = (0..10_000).map(|at: usize| column(&at.to_string())).collect();
+        let groups = [group("root", 1), group(&"g".repeat(name_bytes), columns.len())].concat();
+        let schema = [varint(columns.len() + 2), groups, columns.concat()].concat();
+        let footer = [&[0x15, 2, 0x19, 0xfc], &schema[..], &[0x16, 0, 0x19, 0x0c, 0]].concat();
+        let length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", &footer[..], &length, b"PAR1"].concat()
+    }
+
+    #[test]
+    fn metadata_that_take_more_than_the_limit_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        for joiner in [Joiner::Ours, Joiner::Stock] {
+            fs::write(&path, under_a_name(10)).unwrap();
+            session(joiner).register("t", &path, &NEVER).unwrap();
+            fs::write(&path, under_a_name(40_000)).unwrap();
+            let said = session(joiner).register("t", &path, &NEVER).unwrap_err().to_string();
+            assert!(said.contains("its metadata takes 392 MiB, more than the 256 MiB"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_until_it_changes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let about = || file.as_file().metadata().unwrap();
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        assert_eq!(state(&about(), SystemTime::now()), None);
+        let before = state(&about(), later);
+        assert!(before.is_some());
+        assert_eq!(state(&about(), later), before);
+        fs::write(file.path(), "more").unwrap();
+        assert_ne!(state(&about(), later), before);
+    }
+}
