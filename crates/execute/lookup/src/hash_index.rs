@@ -2,6 +2,7 @@
 
 mod buckets;
 mod first_step;
+mod iter;
 mod probe;
 mod rounds;
 mod shape;
@@ -26,6 +27,7 @@ use crate::memory::Pages;
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
 use first_step::FirstStep;
+pub use iter::{IntoIter, Iter, IterMut};
 use probe::{Places, Probe};
 use table::{Slot, Table};
 
@@ -133,26 +135,6 @@ impl<K, V, S> HashIndex<K, V, S> {
     /// Drives batches by a technique, whatever the size; `None` leaves the choice to the index.
     pub const fn set_technique(&mut self, technique: Option<Technique>) {
         self.technique = technique;
-    }
-
-    /// All entries, in no order that means anything.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
-        self.table.iter().map(|(key, value)| (key, value))
-    }
-
-    /// All entries, their values to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        self.table.iter_mut()
-    }
-
-    /// All keys.
-    pub fn keys(&self) -> impl Iterator<Item = &K> + Clone {
-        self.iter().map(|(key, _)| key)
-    }
-
-    /// All values.
-    pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
-        self.iter().map(|(_, value)| value)
     }
 
     /// Drops all entries and the memory.
@@ -414,33 +396,3 @@ impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for HashIndex<K, V, S> {
         f.debug_map().entries(self.iter()).finish()
     }
 }
-
-impl<K, V, S> IntoIterator for HashIndex<K, V, S> {
-    type Item = (K, V);
-    type IntoIter = IntoIter<K, V>;
-
-    fn into_iter(self) -> IntoIter<K, V> {
-        IntoIter { table: self.table, bucket: 0 }
-    }
-}
-
-/// The entries of an index, which has ended.
-pub struct IntoIter<K, V> {
-    table: Table<K, V>,
-    /// Those before have no entry left.
-    bucket: usize,
-}
-
-impl<K, V> Iterator for IntoIter<K, V> {
-    type Item = (K, V);
-
-    fn next(&mut self) -> Option<(K, V)> {
-        self.table.take(&mut self.bucket)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.table.len(), Some(self.table.len()))
-    }
-}
-
-impl<K, V> ExactSizeIterator for IntoIter<K, V> {}

@@ -12,11 +12,13 @@
 //! the way down; deletes leave nodes as they are, however few keys they keep, as the authors
 //! propose. A look-up is the walk of Zhou et al., VLDB 2005, §5.1.
 
+mod iter;
 mod load;
 mod lookup;
 #[cfg(feature = "helper")]
 mod nested_loop;
 mod nodes;
+mod shape;
 
 #[cfg(test)]
 mod tests;
@@ -35,10 +37,16 @@ use crate::memory::Pages;
 #[cfg(feature = "std")]
 use crate::technique::on_threads;
 use crate::technique::{Technique, drive, runs};
-use lookup::{ContainsSink, Count, Descent, Lookup, Position, Positions, Values, kind};
+pub use iter::{IntoIter, Iter, IterMut};
+use lookup::{ContainsSink, Count, Descent, Forgotten, Lookup, Position, Positions, Values, kind};
 #[cfg(feature = "helper")]
 pub use nested_loop::NestedLoop;
-use nodes::{Head, Kind, NO_GROUP, Node, Nodes, Shape};
+use nodes::{Head, Kind, NO_GROUP, Node, Nodes};
+use shape::Shape;
+
+/// Keys whose ways down are walked together before the first range is visited, or the first entry
+/// inserted: their leaves are a part of the second-level cache.
+const TOGETHER: usize = 256;
 
 /// Upper levels of up to this size are walked at once: a part of the second-level cache.
 const HOT_BYTES: usize = 256 << 10;
@@ -46,7 +54,7 @@ const HOT_BYTES: usize = 256 << 10;
 /// An ordered map with batched look-ups.
 ///
 /// If a function of a key or of a value panics, the index stays valid: with the entries from before
-/// the call, or those from after it.
+/// the call, those from after it, or also with those that the call had inserted until then.
 ///
 /// ```
 /// use workahead_lookup::OrderedIndex;
@@ -282,8 +290,6 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
     ) where
         K: Borrow<Q>,
     {
-        /// Ranges whose ways down are walked before the first is visited.
-        const TOGETHER: usize = 256;
         assert_eq!(firsts.len(), ends.len(), "an end for every first key");
         let mut positions = vec![Position { leaf: self.root, slot: 0 }; TOGETHER.min(firsts.len())];
         let chunks = firsts.chunks(TOGETHER).zip(ends.chunks(TOGETHER)).enumerate();
@@ -320,44 +326,6 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
         })
     }
 
-    /// All entries, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.entries_from(self.first())
-    }
-
-    fn first(&self) -> Position {
-        let mut node = self.root;
-        for _ in 0..self.height {
-            node = Node::first(self.nodes.head(Kind::Inner, node).group);
-        }
-        Position { leaf: node, slot: 0 }
-    }
-
-    /// The entries from a position on, leaf by leaf.
-    fn entries_from(&self, from: Position) -> impl Iterator<Item = (&K, &V)> {
-        let nodes = &self.nodes;
-        let mut at = from;
-        core::iter::from_fn(move || {
-            loop {
-                let slot = usize::from(at.slot);
-                if let Some(key) = nodes.keys(Kind::Leaf, at.leaf).get(slot) {
-                    at.slot += 1;
-                    return Some((key, &nodes.values(at.leaf)[slot]));
-                }
-                let Head { leaves, group: next, .. } =
-                    *nodes.head(Kind::Leaf, Node::first(at.leaf.group));
-                let leaf = if at.leaf.child + 1 < leaves {
-                    Node { child: at.leaf.child + 1, ..at.leaf }
-                } else if next == NO_GROUP {
-                    return None;
-                } else {
-                    Node::first(next)
-                };
-                at = Position { leaf, slot: 0 };
-            }
-        })
-    }
-
     /// Inserts an entry; the value that the key had before, if it was there.
     ///
     /// # Panics
@@ -388,6 +356,46 @@ impl<K: Ord + Clone, V> OrderedIndex<K, V> {
         self.len += 1;
         self.nodes.fill(Kind::Leaf, node);
         None
+    }
+
+    /// Inserts many entries; the ways down to a block of them are walked together first. A key that
+    /// is there, or comes twice, has the last value.
+    ///
+    /// ```
+    /// use workahead_lookup::OrderedIndex;
+    /// let mut index = OrderedIndex::new();
+    /// index.insert_many([(3, "c"), (1, "a"), (2, "b"), (3, "d")]);
+    /// assert!(index.keys().eq(&[1, 2, 3]));
+    /// assert_eq!(index.get(&3), Some(&"d"));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`OrderedIndex::insert`].
+    pub fn insert_many(&mut self, entries: impl IntoIterator<Item = (K, V)>) {
+        let mut entries = entries.into_iter().fuse();
+        let mut block = (Vec::new(), Vec::new());
+        loop {
+            block.extend(entries.by_ref().take(TOGETHER));
+            let (keys, values) = &mut block;
+            if keys.is_empty() {
+                return;
+            }
+            // In cache there is nothing to wait for.
+            if self.technique() != Technique::InTurn {
+                let mut rows = Rows::range(0..keys.len() as u32);
+                drive!(self.technique(), &mut self.walk(keys), &mut rows, &mut Forgotten);
+            }
+            for (key, value) in keys.drain(..).zip(values.drain(..)) {
+                self.insert(key, value);
+            }
+        }
+    }
+
+    /// Drops all entries and the memory.
+    pub fn clear(&mut self) {
+        let empty = Self::from_sorted([], self.nodes.pages());
+        // Empty before the first is dropped, which may panic.
+        drop(core::mem::replace(self, Self { technique: self.technique, ..empty }));
     }
 
     /// Takes a key out; its value, if it was there. Its leaf stays, with a key less.
@@ -476,11 +484,11 @@ impl<K: Ord + Clone, V> FromIterator<(K, V)> for OrderedIndex<K, V> {
 
 impl<K: Ord + Clone, V> Extend<(K, V)> for OrderedIndex<K, V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, entries: T) {
-        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+        self.insert_many(entries);
     }
 }
 
-impl<K: Ord + Clone + fmt::Debug, V: fmt::Debug> fmt::Debug for OrderedIndex<K, V> {
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for OrderedIndex<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }

@@ -71,6 +71,9 @@ macro_rules! check {
         assert_eq!(auto_traits!(index.into_iter()), $owned, "into_iter of {kinds}");
         let index = HashIndex::<$key, $value>::with_hasher(FoldedState::with_seed(1));
         assert_eq!(auto_traits!(index), $owned, "a hash index of {kinds}");
+        let mut index = OrderedIndex::<$key, $value>::new();
+        assert_eq!(auto_traits!(index.iter_mut()), $owned, "iter_mut, in order, of {kinds}");
+        assert_eq!(auto_traits!(index.into_iter()), $owned, "into_iter, in order, of {kinds}");
         let index = OrderedIndex::<$key, $value>::new();
         assert_eq!(auto_traits!(&index), $shared, "a borrow of {kinds}");
         assert_eq!(auto_traits!(index.iter()), $shared, "iter, in order, of {kinds}");

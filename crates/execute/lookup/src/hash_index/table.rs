@@ -222,7 +222,7 @@ impl<K, V> Table<K, V> {
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &(K, V) {
-        // SAFETY: slots are made by `find`, and only `&mut self` ends their entries.
+        // SAFETY: slots are those of entries, and only `&mut self` ends these.
         unsafe { self.buckets.entry(slot.bucket, slot.slot).as_ref() }
     }
 
@@ -330,17 +330,14 @@ impl<K, V> Table<K, V> {
     }
 
     /// All entries, in the order of buckets.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> + Clone {
-        (0..self.buckets.count()).flat_map(move |bucket| {
-            let taken = u64::from_le(*self.word(bucket)) & self.buckets.taken();
-            // SAFETY: the slot is taken, and a shared borrow of the table keeps it so.
-            slots_of(taken).map(move |slot| unsafe { self.buckets.entry(bucket, slot).as_ref() })
-        })
+    pub(crate) fn iter(&self) -> Iter<'_, K, V> {
+        Iter { table: self, slots: Slots { bucket: 0, taken: 0, left: self.len } }
     }
 
     /// As [`iter`](Self::iter), to be changed.
     pub(crate) fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        IterMut { table: self, bucket: 0, taken: 0 }
+        let slots = Slots { bucket: 0, taken: 0, left: self.len };
+        IterMut { table: self, slots }
     }
 
     fn drop_taken(&mut self) {
@@ -381,8 +378,61 @@ impl<K, V> Drop for Copies<K, V> {
     }
 }
 
-/// The entries of a table, to be changed. It borrows the table uniquely also in its type: an
-/// iterator that had a shared borrow would go to another thread with values that may not.
+/// The taken slots of a table, in the order of buckets.
+#[derive(Clone)]
+struct Slots {
+    /// The next one.
+    bucket: usize,
+    /// Slots of the one before that are yet to be visited.
+    taken: u64,
+    left: usize,
+}
+
+impl Slots {
+    #[inline]
+    fn next<K, V>(&mut self, table: &Table<K, V>) -> Option<Slot> {
+        while self.taken == 0 {
+            if self.bucket == table.buckets.count() {
+                return None;
+            }
+            self.taken = u64::from_le(*table.word(self.bucket)) & table.buckets.taken();
+            self.bucket += 1;
+        }
+        let slot = slot_of(self.taken);
+        self.taken &= self.taken - 1;
+        self.left -= 1;
+        Some(Slot { bucket: self.bucket - 1, slot })
+    }
+}
+
+/// The entries of an index, in no order that means anything.
+pub struct Iter<'t, K, V> {
+    table: &'t Table<K, V>,
+    slots: Slots,
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { table: self.table, slots: self.slots.clone() }
+    }
+}
+
+impl<'t, K, V> Iterator for Iter<'t, K, V> {
+    type Item = (&'t K, &'t V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.table.get(self.slots.next(self.table)?);
+        Some((key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.slots.left, Some(self.slots.left))
+    }
+}
+
+/// The entries of an index, their values to be changed. It borrows the table uniquely also in its
+/// type: an iterator that had a shared borrow would go to another thread with values that may not.
 ///
 /// ```compile_fail,E0277
 /// let mut index = workahead_lookup::HashIndex::new();
@@ -391,36 +441,28 @@ impl<K, V> Drop for Copies<K, V> {
 /// let mut entries = index.iter_mut();
 /// std::thread::scope(|scope| scope.spawn(move || drop(entries.next())).join());
 /// ```
-pub(crate) struct IterMut<'t, K, V> {
+pub struct IterMut<'t, K, V> {
     table: &'t mut Table<K, V>,
-    /// The next one.
-    bucket: usize,
-    /// Slots of the one before that are yet to be visited.
-    taken: u64,
+    slots: Slots,
 }
 
 impl<'t, K, V> Iterator for IterMut<'t, K, V> {
     type Item = (&'t K, &'t mut V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.taken == 0 {
-            if self.bucket == self.table.buckets.count() {
-                return None;
-            }
-            let word = u64::from_le(*self.table.word(self.bucket));
-            self.taken = word & self.table.buckets.taken();
-            self.bucket += 1;
-        }
-        let slot = slot_of(self.taken);
-        self.taken &= self.taken - 1;
+        let Slot { bucket, slot } = self.slots.next(self.table)?;
         // SAFETY: the slot is taken, and visited once, under a unique borrow of the table for all
         // of `'t`. Only words of tags are read meanwhile, and no entry.
-        let (key, value) = unsafe { self.table.buckets.entry(self.bucket - 1, slot).as_mut() };
+        let (key, value) = unsafe { self.table.buckets.entry(bucket, slot).as_mut() };
         Some((key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.slots.left, Some(self.slots.left))
     }
 }
 
-fn slots_of(mut bits: u64) -> impl Iterator<Item = usize> + Clone {
+fn slots_of(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         (bits != 0).then(|| {
             let slot = slot_of(bits);

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::nodes::{Kind, NO_GROUP, Node, Nodes, Shape};
+use super::nodes::{Kind, NO_GROUP, Node, Nodes};
+use super::shape::Shape;
 
 impl<K: Ord + Clone, V> Nodes<K, V> {
     /// Fills an empty tree from entries in ascending order without repetition, `fill` to a node.

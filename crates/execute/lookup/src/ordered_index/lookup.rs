@@ -5,7 +5,8 @@ use core::ops::ControlFlow;
 
 use workahead_walks::{Memory, Place, Row, Sink, Walk};
 
-use super::nodes::{Kind, Node, Nodes, Shape};
+use super::nodes::{Kind, Node, Nodes};
+use super::shape::Shape;
 
 /// Keys of a node that are less than a key (`Less`), or not greater (`NotGreater`).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -217,6 +218,14 @@ impl<K, V> Nodes<K, V> {
         let found = self.keys(Kind::Leaf, at.leaf).get(slot)?;
         if found.borrow() == key { self.values(at.leaf).get(slot) } else { None }
     }
+}
+
+/// Forgets positions: the ways down were walked for the lines that they bring.
+pub(super) struct Forgotten;
+
+impl Sink<Position> for Forgotten {
+    #[inline(always)]
+    fn emit(&mut self, _: Row, _: Position) {}
 }
 
 /// Keeps positions, for scans that begin there.

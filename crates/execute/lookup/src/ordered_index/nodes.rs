@@ -23,6 +23,8 @@ use core::ptr::NonNull;
 use workahead_walks::Place;
 use workahead_walks::place::LINE_BYTES;
 
+use super::lookup::Position;
+use super::shape::Shape;
 use crate::memory::{Memory, Pages, drop_entries};
 
 /// The header before the keys of a node.
@@ -47,52 +49,6 @@ impl Head {
 
 /// No group follows.
 pub(super) const NO_GROUP: u32 = u32::MAX;
-
-/// Sizes and offsets that keys and values make.
-pub(super) struct Shape<K, V>(PhantomData<(K, V)>);
-
-const fn larger(a: usize, b: usize) -> usize {
-    if a > b { a } else { b }
-}
-
-impl<K, V> Shape<K, V> {
-    /// Where keys begin.
-    const KEYS: usize = size_of::<Head>().next_multiple_of(align_of::<K>());
-    /// Keys of a node: as many as fit in a line with the head, seven at least, 14 at most.
-    pub(super) const MOST: usize = {
-        let in_line = match size_of::<K>() {
-            0 => 7,
-            key => LINE_BYTES.saturating_sub(Self::KEYS) / key,
-        };
-        if in_line < 7 {
-            7
-        } else if in_line > 14 {
-            14
-        } else {
-            in_line
-        }
-    };
-    /// Children of an inner node.
-    pub(super) const CHILDREN: usize = Self::MOST + 1;
-    const KEYS_END: usize = Self::KEYS + Self::MOST * size_of::<K>();
-    const VALUES: usize = Self::KEYS_END.next_multiple_of(align_of::<V>());
-    const INNER_ALIGN: usize = larger(LINE_BYTES, align_of::<K>());
-    /// A leaf of two lines begins at an even one: processors fetch those together, and so does a
-    /// helper.
-    const LEAF_ALIGN: usize = {
-        let align = larger(Self::INNER_ALIGN, align_of::<V>());
-        let bytes = (Self::VALUES + Self::MOST * size_of::<V>()).next_multiple_of(align);
-        if bytes == 2 * LINE_BYTES { bytes } else { align }
-    };
-    const INNER_BYTES: usize = Self::KEYS_END.next_multiple_of(Self::INNER_ALIGN);
-    const LEAF_BYTES: usize =
-        (Self::VALUES + Self::MOST * size_of::<V>()).next_multiple_of(Self::LEAF_ALIGN);
-    /// Bytes a search reads.
-    const SEARCHED: u16 = if Self::KEYS_END < 512 { Self::KEYS_END as u16 } else { 512 };
-    /// Whether a search compares all keys of a node: for plain keys whose comparison costs less
-    /// than a branch that goes wrong.
-    pub(super) const IS_COUNTED: bool = !needs_drop::<K>() && size_of::<K>() <= 8;
-}
 
 /// Whether a node has children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +145,10 @@ impl<K, V> Nodes<K, V> {
     pub(super) fn bytes(&self) -> usize {
         let of = |arena: &Arena| arena.memory.as_ref().map_or(0, Memory::bytes);
         of(&self.inner) + of(&self.leaves)
+    }
+
+    pub(super) const fn pages(&self) -> Pages {
+        self.pages
     }
 
     #[inline(always)]
@@ -489,5 +449,38 @@ impl Node {
     /// The first of a group.
     pub(super) const fn first(group: u32) -> Self {
         Self { group, child: 0 }
+    }
+}
+
+/// The entries of an index, ascending, their values to be changed. It borrows the nodes uniquely
+/// also in its type: so it goes to another thread only where the values may.
+pub struct IterMut<'t, K, V> {
+    nodes: &'t mut Nodes<K, V>,
+    at: Position,
+    left: usize,
+}
+
+impl<'t, K, V> IterMut<'t, K, V> {
+    pub(super) const fn new(nodes: &'t mut Nodes<K, V>, at: Position, left: usize) -> Self {
+        Self { nodes, at, left }
+    }
+}
+
+impl<'t, K, V> Iterator for IterMut<'t, K, V> {
+    type Item = (&'t K, &'t mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Position { leaf, slot } = self.nodes.advance(&mut self.at)?;
+        self.left -= 1;
+        let (keys, values) =
+            (self.nodes.keys_start(Kind::Leaf, leaf), self.nodes.values_start(leaf));
+        let slot = usize::from(slot);
+        // SAFETY: the slot is counted, and visited once, under a unique borrow of the nodes for all
+        // of `'t`. Only heads are read meanwhile, and no entry.
+        unsafe { Some((keys.add(slot).as_ref(), values.add(slot).as_mut())) }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
     }
 }

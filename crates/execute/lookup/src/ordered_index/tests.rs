@@ -56,7 +56,8 @@ fn compare<K, V>(
             Change::Remove(k) => assert_eq!(index.remove(&key(k)), map.remove(&key(k))),
             Change::Ascending(k, count) => {
                 let entries = (k..k + count).map(|k| (key(k), value(7)));
-                index.extend(entries.clone());
+                index.set_technique(Some(TECHNIQUES[usize::from(count) % TECHNIQUES.len()]));
+                index.insert_many(entries.clone());
                 map.extend(entries);
             }
         }
@@ -96,6 +97,19 @@ fn compare<K, V>(
         *other = value(1);
     }
     assert!(index.iter().eq(map.iter()));
+    for (there, other) in index.values_mut().zip(map.values_mut()).step_by(5) {
+        (*there, *other) = (value(2), value(2));
+    }
+    assert_eq!(index.iter_mut().len(), map.len());
+    assert!(index.iter_mut().eq(map.iter_mut()));
+    let left = index.len() / 3;
+    let mut entries = index.into_iter();
+    let expected = map.iter().map(|(key, value)| (key.clone(), value.clone()));
+    assert!(entries.by_ref().take(left).eq(expected.take(left)));
+    assert_eq!(entries.len(), map.len() - left);
+    if changes.len() % 2 == 0 {
+        assert!(entries.eq(map.into_iter().skip(left)));
+    }
 }
 
 proptest! {

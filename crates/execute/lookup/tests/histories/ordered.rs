@@ -28,17 +28,38 @@ fn history<K: Key>(random: &mut Random) {
             10 => {
                 let entries = batch::<K>(random, domain).into_iter().map(|key| (key, value ^ 1));
                 let entries: Vec<(K, u64)> = entries.collect();
-                index.extend(entries.iter().cloned());
+                index.insert_many(entries.iter().cloned());
                 map.extend(entries);
             }
-            11 if value.is_multiple_of(16) => assert!(index.iter().eq(map.iter())),
+            11 if value.is_multiple_of(16) => compare_all(&mut index, &mut map),
+            11 if value.is_multiple_of(101) => {
+                index.clear();
+                map.clear();
+            }
             11 => assert_eq!(index.contains(&key), map.contains_key(&key)),
             12 | 13 => compare_ranges(&index, &map, domain, random),
             _ => compare_batch(&mut index, &map, domain, random),
         }
         assert_eq!(index.len(), map.len());
     }
-    assert!(index.iter().eq(map.iter()));
+    compare_all(&mut index, &mut map);
+    let mut entries = index.into_iter();
+    let taken = if map.is_empty() { 0 } else { random.below(map.len() as u32) as usize };
+    assert!(entries.by_ref().take(taken).eq(map.clone().into_iter().take(taken)));
+    assert_eq!(entries.len(), map.len() - taken);
+    // The rest is dropped by the iterator, or comes out, too.
+    if random.below(2) == 0 {
+        assert!(entries.eq(map.into_iter().skip(taken)));
+    }
+}
+
+/// All ways through the entries.
+fn compare_all<K: Key>(index: &mut OrderedIndex<K, u64>, map: &mut BTreeMap<K, u64>) {
+    assert!(index.keys().eq(map.keys()) && index.values().eq(map.values()));
+    index.values_mut().chain(map.values_mut()).for_each(|value| *value ^= 2);
+    assert!(index.iter_mut().eq(map.iter_mut()));
+    assert_eq!(index.iter().len(), map.len());
+    assert!((&*index).into_iter().eq(&*map));
 }
 
 fn compare_batch<K: Key>(

@@ -1,6 +1,6 @@
 //! An ordered index whose keys' and values' functions panic.
 
-use workahead_lookup::OrderedIndex;
+use workahead_lookup::{OrderedIndex, Technique};
 
 use super::{
     Change, Entries, Index, Key, Owner, Plain, Value, compare, contradictions, histories, keys,
@@ -8,7 +8,12 @@ use super::{
 
 impl<K: Key> Index for OrderedIndex<K, Value> {
     fn load(entries: &Entries) -> Self {
-        entries.iter().rev().map(|(key, value)| (K::of(*key), Value::of(*value))).collect()
+        let entries = entries.iter().rev();
+        let mut index: Self =
+            entries.map(|(key, value)| (K::of(*key), Value::of(*value))).collect();
+        // As beyond the caches: `insert_many` walks to the leaves first.
+        index.set_technique(Some(Technique::Lanes(4)));
+        index
     }
 
     fn apply(&mut self, change: Change) {
@@ -16,9 +21,9 @@ impl<K: Key> Index for OrderedIndex<K, Value> {
             Change::Insert(key, value) => drop(self.insert(K::of(key), Value::of(value))),
             Change::Remove(key) => drop(self.remove(&K::of(key))),
             Change::Extend(first, count) => {
-                self.extend((first..first + count).map(|key| (K::of(key), Value::of(key))));
+                self.insert_many((first..first + count).map(|key| (K::of(key), Value::of(key))));
             }
-            Change::Clear => *self = Self::new(),
+            Change::Clear => self.clear(),
             Change::Find(first) => {
                 let keys: Vec<K> = (first..first + 9).map(K::of).collect();
                 let mut found = [None; 9];
