@@ -10,7 +10,7 @@
 //! Steps 2 and 3 are the table's own functions. Only the hint of step 1 needs what it doesn't show,
 //! where its control bytes lie: that is derived from the addresses of two entries, checked against
 //! each other. The address is never read through. Where the check fails, as with another layout in
-//! a later version, there is no hint, and a batch is a loop of `find`: answers never depend on it.
+//! a later version, a batch is a loop of `find`: answers never depend on it.
 
 use core::ptr;
 
@@ -18,7 +18,9 @@ use hashbrown::HashTable;
 use workahead_walks::Intent;
 use workahead_walks::memory::{Hint, ToL2};
 
-/// Keys of a block: as many as have their lines under way at once, in each step.
+use crate::Technique;
+
+/// Keys of a block, at most: as many as have their lines under way at once, in each step.
 const BLOCK: usize = 128;
 /// Control bytes that are compared at once, at most: they begin anywhere, and a quarter of them lie
 /// in two lines. Without a hint for the second one, batches take 1.6 times as long (16 M entries).
@@ -51,24 +53,51 @@ const IN_CACHE_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct TableLookup<'t, T> {
     table: &'t HashTable<T>,
-    /// The address of the first control byte, for hints alone; none where it is not known, or
-    /// where the table is in cache.
+    /// The address of the first control byte, for hints alone; none where it is not known.
     control: Option<usize>,
+    technique: Option<Technique>,
 }
 
 impl<'t, T> TableLookup<'t, T> {
     /// Finds out how the table lies in memory: once, from its first two entries.
     #[must_use]
     pub fn new(table: &'t HashTable<T>) -> Self {
-        let is_in_cache = table.allocation_size() <= IN_CACHE_BYTES;
-        Self { table, control: if is_in_cache { None } else { control_bytes(table) } }
+        Self { table, control: control_bytes(table), technique: None }
     }
 
-    /// Whether batches have hints: the table is larger than a second-level cache, and lies in
-    /// memory as it is expected to.
+    /// What drives its batches: what was set, or what the table's size calls for.
     #[must_use]
-    pub const fn has_hints(&self) -> bool {
-        self.control.is_some()
+    pub fn technique(&self) -> Technique {
+        let is_in_cache = self.table.allocation_size() <= IN_CACHE_BYTES;
+        self.technique.unwrap_or(match self.control {
+            Some(_) if !is_in_cache => Technique::Rounds(BLOCK as u16),
+            _ => Technique::InTurn,
+        })
+    }
+
+    /// Drives batches by a technique, whatever the size; `None` leaves the choice to the table's
+    /// size. In turn, a batch is a loop of `find`. The others are rounds of as many keys, 128 at
+    /// most: every look-up has the same steps.
+    ///
+    /// ```
+    /// use workahead_lookup::{TableLookup, Technique};
+    /// let table = hashbrown::HashTable::<(u64, u64)>::new();
+    /// let mut lookup = TableLookup::new(&table);
+    /// assert_eq!(lookup.technique(), Technique::InTurn);
+    /// lookup.set_technique(Some(Technique::Rounds(16)));
+    /// let mut found = [None];
+    /// lookup.get_many(&[7], |key| *key, |entry, key| entry.0 == *key, &mut found);
+    /// assert_eq!(found, [None]);
+    /// ```
+    pub const fn set_technique(&mut self, technique: Option<Technique>) {
+        self.technique = technique;
+    }
+
+    /// Whether batches have hints: they are not in turn, and the table lies in memory as it is
+    /// expected to.
+    #[must_use]
+    pub fn has_hints(&self) -> bool {
+        self.control.is_some() && self.technique() != Technique::InTurn
     }
 
     /// The entries of many keys, each in its key's place: `None` where there is no such key. `hash`
@@ -85,15 +114,20 @@ impl<'t, T> TableLookup<'t, T> {
         found: &mut [Option<&'t T>],
     ) {
         assert_eq!(keys.len(), found.len(), "a place for every key's entry");
-        let Some(control) = self.control else {
-            for (key, found) in keys.iter().zip(found) {
-                *found = self.table.find(hash(key), |entry| is_key(entry, key));
+        let width = match self.technique() {
+            Technique::InTurn => {
+                for (key, found) in keys.iter().zip(found) {
+                    *found = self.table.find(hash(key), |entry| is_key(entry, key));
+                }
+                return;
             }
-            return;
+            Technique::Rounds(width) | Technique::Lanes(width) | Technique::Distance(width) => {
+                usize::from(width).clamp(1, BLOCK)
+            }
         };
         let mut hashes = [0; BLOCK];
-        for (keys, found) in keys.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
-            self.hint_control(control, keys, &hash, &mut hashes);
+        for (keys, found) in keys.chunks(width).zip(found.chunks_mut(width)) {
+            self.hint_control(keys, &hash, &mut hashes);
             self.first_candidates(&hashes, found);
             for ((key, found), hash) in keys.iter().zip(found).zip(hashes) {
                 if found.is_some_and(|entry| !is_key(entry, key)) {
@@ -103,19 +137,15 @@ impl<'t, T> TableLookup<'t, T> {
         }
     }
 
-    /// Hashes keys, and hints at the control bytes where the search of each begins.
+    /// Hashes keys, and hints at the control bytes where the search of each begins, if it is known
+    /// where they lie.
     #[inline(always)]
-    fn hint_control<Q>(
-        &self,
-        control: usize,
-        keys: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        hashes: &mut [u64; BLOCK],
-    ) {
+    fn hint_control<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, hashes: &mut [u64; BLOCK]) {
         // A power of two, or there would be no hints.
         let mask = self.table.num_buckets() - 1;
         for (key, kept) in keys.iter().zip(hashes) {
             *kept = hash(key);
+            let Some(control) = self.control else { continue };
             let group = control.wrapping_add(*kept as usize & mask);
             for byte in [group, group.wrapping_add(GROUP_BYTES - 1)] {
                 ToL2::line(ptr::without_provenance(byte), Intent::Read);
@@ -196,13 +226,16 @@ mod tests {
         let expected: Vec<Option<&T>> =
             keys.iter().map(|key| table.find(hash(key), |entry| entry == key)).collect();
         for control in [None, control_bytes(&table), Some(12_345), Some(usize::MAX - 3)] {
-            let lookup = TableLookup { table: &table, control };
-            for batch in [1, 7, BLOCK, keys.len()] {
+            let techniques = [1, 7, 300].map(|width| Some(Technique::Rounds(width)));
+            let chosen = [None, Some(Technique::InTurn), Some(Technique::Lanes(0))];
+            let batches = [1, 7, BLOCK, keys.len()].into_iter().cycle();
+            for (technique, batch) in techniques.into_iter().chain(chosen).zip(batches) {
+                let lookup = TableLookup { table: &table, control, technique };
                 let mut found = vec![table.iter().next(); keys.len()];
                 for (keys, found) in keys.chunks(batch).zip(found.chunks_mut(batch)) {
                     lookup.get_many(keys, hash, |entry, key| entry == key, found);
                 }
-                assert_eq!(found, expected, "{control:?}, batches of {batch}");
+                assert_eq!(found, expected, "{control:?}, {technique:?}, batches of {batch}");
             }
         }
     }

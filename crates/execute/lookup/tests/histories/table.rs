@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use workahead_lookup::{FoldedState, TableLookup};
 use workahead_walks::random::Random;
 
-use super::{Key, batch, domain, histories};
+use super::{Key, batch, domain, histories, technique};
 
 fn history<K: Key>(random: &mut Random) {
     let domain = domain(random);
@@ -31,9 +31,10 @@ fn history<K: Key>(random: &mut Random) {
         let single = |key| table.find(hash(key), |(there, _)| there == key);
         let expected: Vec<_> = keys.iter().map(single).collect();
         let mut found = vec![table.iter().next(); keys.len()];
-        let lookup = TableLookup::new(&table);
+        let mut lookup = TableLookup::new(&table);
+        lookup.set_technique(technique(random));
         lookup.get_many(&keys, hash, |(there, _), key| there == key, &mut found);
-        assert_eq!(found, expected, "hints: {}", lookup.has_hints());
+        assert_eq!(found, expected, "{:?}", lookup.technique());
     }
 }
 
