@@ -1,4 +1,4 @@
-//! The README's first lines, as a program outside of the workspace follows them.
+//! The README's first lines, and the examples, as a program outside of the workspace has them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,8 @@ fn dependency() -> String {
     format!("workahead-lookup = {{ path = {:?} }}\n", package())
 }
 
-fn cargo(program: &Path, words: &[&str]) {
+/// Runs cargo; what the program wrote.
+fn cargo(program: &Path, words: &[&str]) -> String {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(words).args(["--quiet", "--offline"]).current_dir(program);
     cargo.env("CARGO_TARGET_DIR", program.join("target"));
@@ -42,11 +43,28 @@ fn cargo(program: &Path, words: &[&str]) {
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn a_program_outside_of_the_workspace_follows_the_readme() {
     cargo(&program("follows-the-readme", &dependency(), &first_lines()), &["run"]);
+}
+
+/// Each checks its own answers, too.
+#[test]
+fn the_examples_say_what_they_came_to() {
+    let program = program("has-the-examples", &dependency(), "");
+    std::fs::create_dir_all(program.join("examples")).unwrap();
+    for (name, expected) in [
+        ("cache", "51200 requests answered, 9830 results made\n"),
+        ("dictionary", "100000 rows, 5000 texts\n"),
+        ("enrich", "cost of region 0: 1140.93, events of unknown devices: 11200\n"),
+    ] {
+        let file = format!("examples/{name}.rs");
+        std::fs::copy(package().join(&file), program.join(&file)).unwrap();
+        assert_eq!(cargo(&program, &["run", "--example", name]), expected);
+    }
 }
 
 #[test]
