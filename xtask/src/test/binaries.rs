@@ -68,6 +68,8 @@ pub(crate) struct Running {
     pub(crate) mutants: Option<u32>,
     /// How often a command is killed, likewise.
     pub(crate) kills: Option<u32>,
+    /// Histories of each kind of index, likewise.
+    pub(crate) histories: Option<u32>,
     /// Scales of TPC-DS, likewise.
     pub(crate) tpcds: Option<&'static str>,
     /// Whether each cell of the catalogue's studies is run, or each value of a setting.
@@ -206,6 +208,7 @@ fn read_through(
         ("PROPTEST_CASES", running.cases),
         ("WORKAHEAD_MUTANTS", running.mutants),
         ("WORKAHEAD_KILLS", running.kills),
+        ("LOOKUP_CASES", running.histories),
     ];
     for (name, number) in numbers {
         command.envs(number.map(|number| (name, number.to_string())));
@@ -298,6 +301,7 @@ mod tests {
         cases: None,
         mutants: None,
         kills: None,
+        histories: None,
         tpcds: None,
         every_cell: false,
     };
@@ -333,11 +337,12 @@ mod tests {
         let all = ran(
             &["[ \"$CARGO_MANIFEST_DIR\" = \"$PWD\" ] && \
                [ \"$PROPTEST_CASES $WORKAHEAD_MUTANTS $WORKAHEAD_KILLS\" = '9 7 5' ] && \
-               [ \"$WORKAHEAD_TPCDS $WORKAHEAD_CELLS\" = '0.1,1 all' ]"],
+               [ \"$LOOKUP_CASES $WORKAHEAD_TPCDS $WORKAHEAD_CELLS\" = '3 0.1,1 all' ]"],
             &Running {
                 cases: Some(9),
                 mutants: Some(7),
                 kills: Some(5),
+                histories: Some(3),
                 tpcds: Some("0.1,1"),
                 every_cell: true,
                 ..USUAL

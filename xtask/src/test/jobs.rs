@@ -219,6 +219,7 @@ impl Context<'_> {
             cases: (self.options.depth == Depth::Full).then_some(1024),
             mutants: long(10_000),
             kills: long(200),
+            histories: long(3000),
             tpcds: (self.options.depth == Depth::Full).then_some("0.1,1"),
             every_cell: self.options.depth == Depth::Full,
         }

@@ -9,6 +9,9 @@ use workahead_walks::random::Random;
 
 use super::{Key, batch, compare_lookups, domain, histories, technique};
 
+/// Entries beyond 16 MiB, whatever their size: a large table has its tags with its entries.
+const LARGE: usize = 500_000;
+
 /// A hash function some of whose bits are always zero: buckets and tags collide.
 #[derive(Clone)]
 struct MaskedState(FoldedState, u64);
@@ -35,7 +38,11 @@ fn history<K: Key>(random: &mut Random) {
     let domain = domain(random);
     let mask = [u64::MAX, u64::MAX << 40, 0xffff, 0x7][random.below(4) as usize];
     let hasher = MaskedState(FoldedState::with_seed(random.number()), mask);
-    let room = if random.below(2) == 0 { 0 } else { random.below(domain) as usize };
+    let room = match random.below(4) {
+        0 | 1 => 0,
+        2 => random.below(domain) as usize,
+        _ => LARGE,
+    };
     let mut index = HashIndex::with_options(room, hasher, Pages::Usual);
     let mut map = HashMap::new();
     // All keys with few hashes are one long search: fewer of them.
@@ -67,13 +74,15 @@ fn history<K: Key>(random: &mut Random) {
                 map.clear();
             }
             11 => index.reserve(random.below(domain) as usize),
-            12 if value.is_multiple_of(8) => compare_all(&index, &map),
+            12 if value.is_multiple_of(if room == LARGE { 128 } else { 8 }) => {
+                compare_all(&mut index, &mut map);
+            }
             _ => compare_batch(&mut index, &map, domain, random),
         }
         assert_eq!(index.len(), map.len());
         assert!(index.len() <= index.capacity());
     }
-    compare_all(&index, &map);
+    compare_all(&mut index, &mut map);
     assert_eq!(index.into_iter().collect::<HashMap<K, u64>>(), map);
 }
 
@@ -101,9 +110,12 @@ fn compare_batch<K: Key>(
     }
 }
 
-fn compare_all<K: Key>(index: &HashIndex<K, u64, MaskedState>, map: &HashMap<K, u64>) {
-    assert_eq!(index.iter().count(), map.len());
-    index.iter().for_each(|(key, value)| assert_eq!(map.get(key), Some(value)));
+/// All ways through the entries.
+fn compare_all<K: Key>(index: &mut HashIndex<K, u64, MaskedState>, map: &mut HashMap<K, u64>) {
+    index.values_mut().chain(map.values_mut()).for_each(|value| *value ^= 2);
+    assert_eq!((index.iter().len(), index.iter_mut().count()), (map.len(), map.len()));
+    assert_eq!((index.keys().count(), index.values().count()), (map.len(), map.len()));
+    (&*index).into_iter().for_each(|(key, value)| assert_eq!(map.get(key), Some(value)));
     map.iter().for_each(|(key, value)| assert_eq!(index.get(key), Some(value)));
 }
 
@@ -115,6 +127,38 @@ fn a_hash_index_is_a_hash_map() {
         2 => history::<[u8; 12]>(random),
         _ => history::<String>(random),
     });
+}
+
+/// A table that grows beyond the size up to which its tags lie apart, and what was removed from it.
+#[test]
+fn a_table_outgrows_the_caches() {
+    let mut random = Random::of(33);
+    let mut index = HashIndex::new();
+    let mut map = HashMap::new();
+    let mut most_bytes = 0;
+    while index.len() < LARGE + LARGE / 4 {
+        let entries: Vec<(u64, u64)> =
+            (0..50_000).map(|value| (u64::from(random.below(1 << 20)), value)).collect();
+        index.insert_many(entries.iter().copied());
+        map.extend(entries);
+        for _ in 0..9000 {
+            let key = u64::from(random.below(1 << 20));
+            assert_eq!(index.remove(&key), map.remove(&key));
+        }
+        most_bytes = most_bytes.max(index.bytes());
+        let keys: Vec<u64> = (0..3000).map(|_| u64::from(random.below(1 << 20))).collect();
+        let expected: Vec<Option<&u64>> = keys.iter().map(|key| map.get(key)).collect();
+        index.set_technique(technique(&mut random));
+        compare_lookups(
+            &expected,
+            index.technique(),
+            &mut random,
+            |found| index.get_many(&keys, found),
+            |contained| index.contains_many(&keys, contained),
+        );
+    }
+    assert!(most_bytes > 16 << 20, "{most_bytes} bytes");
+    assert_eq!(index.into_iter().collect::<HashMap<u64, u64>>(), map);
 }
 
 #[cfg(feature = "helper")]

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A fuzzer's loop without a fuzzer, on stable: `LOOKUP_CASES=100000 cargo test --release -p
-//! workahead-lookup --all-features --test histories` runs long, and `LOOKUP_SEED=N` a history again
-//! that failed: every failure names its seed.
+//! workahead-lookup --all-features --test histories` runs long, as `cargo xtask test --full` does
+//! with 3000, and `LOOKUP_SEED=N` a history again that failed: every failure names its seed.
 
 mod hash;
 mod ordered;
