@@ -13,9 +13,17 @@ use crate::stage::Stage;
 use crate::test::Depth;
 use crate::workspace::{Workspace, answers};
 
-/// The packages that have unsafe leaves.
-const UNSAFE_PACKAGES: [&str; 6] =
-    ["-p", "workahead-machine", "-p", "workahead-walks", "-p", "workahead-lookup"];
+/// The packages that have unsafe leaves, with the feature that adds one to them.
+const UNSAFE_PACKAGES: [&str; 8] = [
+    "-p",
+    "workahead-machine",
+    "-p",
+    "workahead-walks",
+    "-p",
+    "workahead-lookup",
+    "--features",
+    "workahead-lookup/hashbrown",
+];
 
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const fn cases_when_slow(depth: Depth) -> &'static str {
@@ -109,5 +117,6 @@ pub(crate) fn miri(workspace: &Workspace) -> Stage {
     };
     let buffers = ["pages::tests::a_buffer_may", "pages::tests::a_copy"];
     let pages = of(&[&["-p", "workahead-machine", "--"], &buffers[..]].concat());
-    Stage::tests("miri", vec![of(&["-p", "workahead-lookup"]), pages])
+    let indexes = of(&["-p", "workahead-lookup", "--features", "hashbrown"]);
+    Stage::tests("miri", vec![indexes, pages])
 }
