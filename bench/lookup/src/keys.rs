@@ -25,6 +25,8 @@ pub trait Key: Copy + Hash + Eq + Ord + 'static + MaybeBoost {
     const NAME: &'static str;
     /// The key of a number; no two numbers below 2^63 have the same.
     fn of(number: u64) -> Self;
+    /// The number, for maps that take only those.
+    fn as_number(&self) -> Option<u64>;
 }
 
 #[cfg(boost)]
@@ -39,6 +41,9 @@ impl Key for u64 {
     fn of(number: u64) -> Self {
         number
     }
+    fn as_number(&self) -> Option<u64> {
+        Some(*self)
+    }
 }
 
 impl Key for Text {
@@ -47,6 +52,9 @@ impl Key for Text {
         let mut text = *b"key:00000000";
         text[4..].copy_from_slice(&number.to_be_bytes());
         text
+    }
+    fn as_number(&self) -> Option<u64> {
+        None
     }
 }
 

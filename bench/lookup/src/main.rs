@@ -84,8 +84,11 @@ fn main() {
         groups.push(hash::inserts(16_000_000 / small, &settings));
     }
     for count in [10_000, 200_000, 10_000_000].map(|count| count / small) {
-        if wanted(&format!("ordered {count}")) {
-            groups.extend(ordered::look_ups(count, &settings));
+        if wanted(&format!("ordered u64 {count}")) {
+            groups.extend(ordered::look_ups::<u64>(count, &settings));
+        }
+        if wanted(&format!("ordered text {count}")) {
+            groups.extend(ordered::look_ups::<Text>(count, &settings));
         }
     }
     let pages = if has("--huge") { "huge" } else { "usual" };

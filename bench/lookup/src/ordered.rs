@@ -1,4 +1,4 @@
-//! Ordered indexes of `u64`.
+//! Ordered indexes.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,27 @@ use congee::Congee;
 use serde_json::Value;
 use workahead_lookup::OrderedIndex;
 
-use crate::keys::{Keys, Probes};
+use crate::keys::{Key, Keys, Probes};
 use crate::timing::{Candidate, interleaved};
 use crate::{Settings, batches};
 
-/// Look-ups in indexes of `count` entries.
-pub fn look_ups(count: usize, settings: &Settings) -> Vec<Value> {
-    let keys = Keys::<u64>::drawn(count, (settings.probes, settings.rounds));
-    let mut entries: Vec<(u64, u64)> = keys.there.iter().copied().zip(0_u64..).collect();
+/// Look-ups of keys of a type in indexes of `count` entries.
+pub fn look_ups<K: Key>(count: usize, settings: &Settings) -> Vec<Value> {
+    let keys = Keys::<K>::drawn(count, (settings.probes, settings.rounds));
+    let mut entries: Vec<(K, u64)> = keys.there.iter().copied().zip(0_u64..).collect();
     entries.sort_unstable();
     entries.dedup_by_key(|(key, _)| *key);
     let index = OrderedIndex::from_sorted(entries.iter().copied(), settings.pages);
-    let tree: BTreeMap<u64, u64> = entries.iter().copied().collect();
-    let set: indexset::BTreeMap<u64, u64> = entries.iter().copied().collect();
+    let tree: BTreeMap<K, u64> = entries.iter().copied().collect();
+    let set: indexset::BTreeMap<K, u64> = entries.iter().copied().collect();
     let radix = Congee::<usize, usize>::default();
     let guard = radix.pin();
     for (key, value) in &entries {
-        radix.insert(*key as usize, *value as usize, &guard).expect("there is memory");
+        // Other keys than numbers it does not take.
+        let Some(key) = key.as_number() else { break };
+        radix.insert(key as usize, *value as usize, &guard).expect("there is memory");
     }
-    let (sorted, values): (Vec<u64>, Vec<u64>) = entries.iter().copied().unzip();
+    let (sorted, values): (Vec<K>, Vec<u64>) = entries.iter().copied().unzip();
     let mut groups = Vec::new();
     for of in [Probes::Hits, Probes::Misses] {
         let rounds = keys.rounds(of, settings.probes);
@@ -39,35 +41,38 @@ pub fn look_ups(count: usize, settings: &Settings) -> Vec<Value> {
                 sum(rounds[round], |key| search(&sorted, key).map(|at| values[at]))
             }),
             Candidate::new("indexset", |round| sum(rounds[round], |key| set.get(key).copied())),
-            Candidate::new("congee", |round| {
-                sum(rounds[round], |key| {
-                    radix.get(&(*key as usize), &guard).map(|value| value as u64)
-                })
-            }),
         ];
+        if rounds[0][0].as_number().is_some() {
+            all.push(Candidate::new("congee", |round| {
+                sum(rounds[round], |key| {
+                    let key = key.as_number()? as usize;
+                    radix.get(&key, &guard).map(|value| value as u64)
+                })
+            }));
+        }
         for technique in &settings.techniques {
             let mut other = OrderedIndex::from_sorted(entries.iter().copied(), settings.pages);
             other.set_technique(Some(*technique));
             let look_up = move |round: usize| batches_of(&other, rounds[round]);
             all.push(Candidate::new(format!("get_many, {technique:?}"), look_up));
         }
-        let group = format!("ordered, u64, {count}, {}", of.name());
+        let group = format!("ordered, {}, {count}, {}", K::NAME, of.name());
         groups.push(interleaved(&group, all, settings.rounds, settings.probes));
     }
     groups
 }
 
-fn batches_of(index: &OrderedIndex<u64, u64>, probes: &[u64]) -> u64 {
+fn batches_of<K: Key>(index: &OrderedIndex<K, u64>, probes: &[K]) -> u64 {
     batches(probes, |keys, found| index.get_many(keys, found))
 }
 
-fn sum(keys: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
+fn sum<K>(keys: &[K], mut get: impl FnMut(&K) -> Option<u64>) -> u64 {
     keys.iter().filter_map(&mut get).map(|value| value + 1).sum()
 }
 
 /// A binary search whose steps are conditional moves (Khuong and Morin, *Array Layouts for
 /// Comparison-Based Searching*, 2017, Listing 2).
-fn search(sorted: &[u64], key: &u64) -> Option<usize> {
+fn search<K: Ord>(sorted: &[K], key: &K) -> Option<usize> {
     let (mut base, mut len) = (0, sorted.len());
     while len > 1 {
         let half = len / 2;

@@ -21,8 +21,8 @@ const PACKAGE: [&str; 5] =
 const HELP: &str = "\
 usage: cargo xtask bench lookup [WORDS]
 
-  --only TEXT       of the groups (hash u64 16000000, hash text 10000, inserts, ordered 10000000, …)
-                    those with this in their name
+  --only TEXT       of the groups (hash u64 16000000, hash text 10000, inserts, ordered u64 200000,
+                    …) those with this in their name
   --also LIST       techniques beside the chosen one: d32 (distance), l16 (lanes), r64 (rounds), i
   --small           a hundredth of the entries: checks answers, and measures little
 
