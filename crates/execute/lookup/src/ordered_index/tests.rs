@@ -107,7 +107,7 @@ fn compare<K, V>(
     let expected = map.iter().map(|(key, value)| (key.clone(), value.clone()));
     assert!(entries.by_ref().take(left).eq(expected.take(left)));
     assert_eq!(entries.len(), map.len() - left);
-    if changes.len() % 2 == 0 {
+    if changes.len().is_multiple_of(2) {
         assert!(entries.eq(map.into_iter().skip(left)));
     }
 }
