@@ -19,6 +19,11 @@
 
 extern crate alloc;
 
+/// The example of the README is tried.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(feature = "std")]
 pub mod bloom;
 #[cfg(feature = "std")]
