@@ -3,18 +3,22 @@
 
 use anyhow::{Context, Result};
 
+use crate::setup::{NO_STD_TARGET, has_target};
 use crate::stage::Stage;
 use crate::workspace::{Workspace, answers};
 
 /// Builds of the libraries. Each is selected alone: what is built beside it would add features.
 const BUILDS: [&[&str]; 6] = [
-    &["check", "-p", "workahead-walks", "--no-default-features"],
-    &["check", "-p", "workahead-lookup", "--no-default-features"],
-    &["check", "-p", "workahead-lookup", "--no-default-features", "--features", "hashbrown"],
+    &["check", "-p", "workahead-walks", NO_DEFAULT],
+    &["check", "-p", "workahead-lookup", NO_DEFAULT],
+    &["check", "-p", "workahead-lookup", NO_DEFAULT, "--features", "hashbrown"],
     &["check", "-p", "workahead-lookup"],
     &["check", "-p", "workahead-walks"],
     &["check", "-p", "workahead-lookup", "--all-features"],
 ];
+
+/// Without `std`.
+const NO_DEFAULT: &str = "--no-default-features";
 
 /// With what they stand on, since none of them is in the registry yet.
 const PACKAGE: [&str; 10] = [
@@ -32,7 +36,16 @@ const PACKAGE: [&str; 10] = [
 
 /// The three stages; the oldest Rust is left out, by name, where it is not installed.
 pub(crate) fn stages(workspace: &Workspace) -> Result<Vec<Stage>> {
-    let here = BUILDS.iter().map(|words| workspace.cargo(words)).collect();
+    // For a target that has no `std`, where it is installed: a host would lend its own.
+    let has_no_std = has_target(NO_STD_TARGET);
+    let of = |words: &&[&str]| {
+        let mut command = workspace.cargo(words);
+        if has_no_std && words.contains(&NO_DEFAULT) {
+            command.args(["--target", NO_STD_TARGET]);
+        }
+        command
+    };
+    let here = BUILDS.iter().map(of).collect();
     let packages = vec![workspace.cargo(&PACKAGE)];
     Ok(vec![
         Stage::commands("without std", here),

@@ -32,6 +32,8 @@ enum Remedy {
     Packages(&'static [&'static str]),
     /// A component of the toolchain in use.
     Component(&'static str),
+    /// The standard libraries of another target, for the toolchain in use.
+    Target(&'static str),
     /// A file that we fetch ourselves.
     Fetched(fn() -> Result<()>),
     /// Too large to install unasked.
@@ -89,6 +91,13 @@ fn of_default_build() -> Vec<Need> {
             present: || has_program("cargo-clippy"),
             remedy: Remedy::Component("clippy"),
             weight: Weight::Required,
+        },
+        Need {
+            name: "no-std target",
+            why: "builds walks and lookup where there is no std that could slip in",
+            present: || has_target(NO_STD_TARGET),
+            remedy: Remedy::Target(NO_STD_TARGET),
+            weight: Weight::Useful,
         },
         Need {
             name: "curl",
@@ -229,6 +238,19 @@ fn has_program(program: &str) -> bool {
     answers(Command::new(program).arg("--version"))
 }
 
+/// A target without `std`.
+pub(crate) const NO_STD_TARGET: &str = "x86_64-unknown-none";
+
+/// Whether the toolchain in use has the libraries of a target.
+pub(crate) fn has_target(target: &str) -> bool {
+    let words = ["--print", "target-libdir", "--target", target];
+    let output = Command::new("rustc").args(words).output();
+    output.is_ok_and(|output| {
+        let folder = String::from_utf8_lossy(&output.stdout);
+        output.status.success() && std::path::Path::new(folder.trim_end()).exists()
+    })
+}
+
 /// Whether rustup has a nightly toolchain.
 pub(crate) fn has_nightly() -> bool {
     let mut cargo = Command::new("cargo");
@@ -250,7 +272,8 @@ pub(crate) fn run(depth: Depth) -> Result<bool> {
     install_packages(&missing)?;
     for need in &missing {
         match need.remedy {
-            Remedy::Component(component) => add_component(component),
+            Remedy::Component(component) => add("component", component),
+            Remedy::Target(target) => add("target", target),
             Remedy::Fetched(fetch) => {
                 if let Err(error) = fetch() {
                     println!("  not fetched: {error:#}");
@@ -313,11 +336,12 @@ fn apt(words: &[&str], packages: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-fn add_component(component: &str) {
-    let status = Command::new("rustup").args(["component", "add", component]).status();
+/// Adds a component or a target to the toolchain in use.
+fn add(kind: &str, name: &str) {
+    let status = Command::new("rustup").args([kind, "add", name]).status();
     if !status.is_ok_and(|status| status.success()) {
-        println!("  add it with: rustup component add {component}");
-        println!("  (or install the {component} that belongs to the toolchain in use)");
+        println!("  add it with: rustup {kind} add {name}");
+        println!("  (or install the {name} that belongs to the toolchain in use)");
     }
 }
 
@@ -372,5 +396,6 @@ mod tests {
     fn a_program_that_is_not_there_is_missing() {
         assert!(!has_program("no-such-program-here"));
         assert!(has_program("cargo"));
+        assert!(!has_target("no-such-target-here"));
     }
 }
