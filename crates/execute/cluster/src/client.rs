@@ -15,7 +15,7 @@ use datafusion_distributed::{
 };
 use workahead_datafusion::{WorkaheadCodec, WorkaheadOptions};
 use workahead_sql::session::{
-    self, Answer, Joiner, Joins, Options, Session, SessionError, environment,
+    self, Answer, Environment, Joiner, Joins, Options, Session, SessionError, environment,
 };
 
 use crate::channels::Channels;
@@ -119,16 +119,18 @@ impl Client {
         if let Some(joins) = config.options_mut().extensions.get_mut::<WorkaheadOptions>() {
             joins.enabled = options.here.joiner == Joiner::Ours;
         }
+        let Environment { runtime, spill_folder } = environment(&options.here)?;
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
-            .with_runtime_env(environment(&options.here)?)
+            .with_runtime_env(runtime)
             .with_default_features()
             .with_distributed_planner();
         let distributed = builder.query_planner().take().expect("it was just set");
         let threads = options.here.threads.get();
         let planner = ChoosingPlanner { workers, distributed, partitions, threads };
         let state = builder.with_query_planner(Arc::new(planner)).build();
-        let session = Session::over(SessionContext::new_with_state(state), options.here.threads)?;
+        let context = SessionContext::new_with_state(state);
+        let session = Session::over(context, options.here.threads, spill_folder)?;
         Ok((client, session))
     }
 

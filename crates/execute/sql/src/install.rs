@@ -53,7 +53,7 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
 /// Reads local files as [`install`] does: what is in the page cache without a change of threads,
 /// and footers of Parquet's only once they were looked through.
 pub fn install_files(environment: &RuntimeEnv) {
-    local_files::install(environment, CachedReads::Here, None);
+    local_files::install(environment, CachedReads::Here);
 }
 
 #[cfg(test)]

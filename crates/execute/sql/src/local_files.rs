@@ -43,8 +43,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use upload::Upload;
 
-use crate::LockedFolder;
-
 /// Which thread reads what is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CachedReads {
@@ -54,11 +52,10 @@ pub(crate) enum CachedReads {
     Elsewhere,
 }
 
-/// Takes the place of DataFusion's own store of local files, and of no other. The folder stays as
-/// long as the environment.
-pub(crate) fn install(environment: &RuntimeEnv, cached: CachedReads, folder: Option<LockedFolder>) {
+/// Takes the place of DataFusion's own store of local files, and of no other.
+pub(crate) fn install(environment: &RuntimeEnv, cached: CachedReads) {
     let url = ObjectStoreUrl::local_filesystem();
-    let ours = LocalFiles::new(cached, Arc::clone(&environment.memory_pool), folder);
+    let ours = LocalFiles::new(cached, Arc::clone(&environment.memory_pool));
     let there = environment.object_store(&url);
     if there.is_ok_and(|there| there.to_string() == ours.to_string()) {
         environment.register_object_store(url.as_ref(), Arc::new(ours));
@@ -71,13 +68,11 @@ struct LocalFiles {
     files: LocalFileSystem,
     cached: CachedReads,
     checks: FileChecks,
-    _folder: Option<LockedFolder>,
 }
 
 impl LocalFiles {
-    fn new(cached: CachedReads, pool: Arc<dyn MemoryPool>, folder: Option<LockedFolder>) -> Self {
-        let checks = FileChecks::new(pool);
-        Self { files: LocalFileSystem::new(), cached, checks, _folder: folder }
+    fn new(cached: CachedReads, pool: Arc<dyn MemoryPool>) -> Self {
+        Self { files: LocalFileSystem::new(), cached, checks: FileChecks::new(pool) }
     }
 
     fn cached(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
@@ -233,7 +228,7 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        let files = LocalFiles::new(CachedReads::Here, pool(), None);
+        let files = LocalFiles::new(CachedReads::Here, pool());
         let ranges = [0..1, 5..70_000, 99_999..100_000];
         let found = files.cached(&location, &ranges).unwrap();
         assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
@@ -260,7 +255,7 @@ mod tests {
         let location = Path::from_absolute_path(file.path()).unwrap();
         for cached in [CachedReads::Here, CachedReads::Elsewhere] {
             file.as_file().set_len(13).unwrap();
-            let files = LocalFiles::new(cached, pool(), None);
+            let files = LocalFiles::new(cached, pool());
             let ranges = [0..12, 4..12];
             let found = files.get_ranges(&location, &ranges).await.unwrap();
             assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);
@@ -275,11 +270,11 @@ mod tests {
         let url = ObjectStoreUrl::local_filesystem();
         let context = SessionContext::new();
         let environment = context.runtime_env();
-        install(&environment, CachedReads::Here, None);
+        install(&environment, CachedReads::Here);
         let debugged = format!("{:?}", environment.object_store(&url).unwrap());
         assert!(debugged.starts_with("LocalFiles"), "{debugged}");
         environment.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        install(&environment, CachedReads::Here, None);
+        install(&environment, CachedReads::Here);
         assert_eq!(environment.object_store(&url).unwrap().to_string(), "InMemory");
     }
 }

@@ -143,23 +143,30 @@ impl Session {
     /// # Errors
     /// When threads can't be started, or the spill directory can't be written to.
     pub fn new(options: &Options) -> Result<Self, SessionError> {
+        let Environment { runtime, spill_folder } = environment(options)?;
         let builder = SessionStateBuilder::new()
             .with_config(config().with_target_partitions(options.threads.get()))
-            .with_runtime_env(environment(options)?)
+            .with_runtime_env(runtime)
             .with_default_features();
         let builder = match options.joiner {
             Joiner::Ours => crate::install(builder),
             Joiner::Stock => builder,
         };
-        Self::over(SessionContext::new_with_state(builder.build()), options.threads)
+        let context = SessionContext::new_with_state(builder.build());
+        Self::over(context, options.threads, spill_folder)
     }
 
-    /// A session over an existing context, such as one of a cluster.
+    /// A session over an existing context, such as one of a cluster. The folder stays as long as
+    /// the session and its answers.
     ///
     /// # Errors
     /// When threads can't be started.
-    pub fn over(context: SessionContext, threads: NonZero<usize>) -> Result<Self, SessionError> {
-        let workers = Arc::new(Workers::start(threads)?);
+    pub fn over(
+        context: SessionContext,
+        threads: NonZero<usize>,
+        spill_folder: Option<LockedFolder>,
+    ) -> Result<Self, SessionError> {
+        let workers = Arc::new(Workers::start(threads, spill_folder)?);
         Ok(Self { context, workers, timeout: None, has_files: true })
     }
 
@@ -327,11 +334,20 @@ pub fn config() -> SessionConfig {
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
 }
 
-/// The memory pool and spill directory of a session's options.
+/// What a session runs in.
+#[derive(Debug)]
+pub struct Environment {
+    /// DataFusion's part.
+    pub runtime: Arc<RuntimeEnv>,
+    /// The folder for its spill files, if a directory is given for them.
+    pub spill_folder: Option<LockedFolder>,
+}
+
+/// The memory pool and spill folder of a session's options.
 ///
 /// # Errors
 /// When the spill directory can't be written to.
-pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
+pub fn environment(options: &Options) -> Result<Environment, SessionError> {
     let mut builder = RuntimeEnvBuilder::new();
     if let Some(bytes) = options.memory_limit {
         // A fair pool's equal shares would leave each join of a query too little.
@@ -345,7 +361,7 @@ pub fn environment(options: &Options) -> Result<Arc<RuntimeEnv>, SessionError> {
         builder = builder.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode));
         spill_folder = Some(folder);
     }
-    let environment = builder.build_arc().map_err(SessionError::Query)?;
-    local_files::install(&environment, CachedReads::Elsewhere, spill_folder);
-    Ok(environment)
+    let runtime = builder.build_arc().map_err(SessionError::Query)?;
+    local_files::install(&runtime, CachedReads::Elsewhere);
+    Ok(Environment { runtime, spill_folder })
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use super::{STACK_BYTES, SessionError};
+use crate::LockedFolder;
 
 /// How long operators may take to notice, at the end, that nobody waits for them.
 const GRACE: Duration = Duration::from_millis(300);
@@ -22,10 +23,15 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 pub(super) struct Workers {
     /// Until it is dropped.
     runtime: Option<Runtime>,
+    /// Gone after them.
+    _spill_folder: Option<LockedFolder>,
 }
 
 impl Workers {
-    pub(super) fn start(threads: NonZero<usize>) -> Result<Self, SessionError> {
+    pub(super) fn start(
+        threads: NonZero<usize>,
+        spill_folder: Option<LockedFolder>,
+    ) -> Result<Self, SessionError> {
         let threads = threads.get();
         // Tokio panics where the system refuses one, and waits for those that it has.
         probe(threads + 1).map_err(|source| SessionError::Threads { threads, source })?;
@@ -36,7 +42,7 @@ impl Workers {
             .enable_all()
             .build()
             .map_err(|source| SessionError::Threads { threads, source })?;
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self { runtime: Some(runtime), _spill_folder: spill_folder })
     }
 
     /// Runs work on one of the threads, whose stacks are deep enough for any statement, to its end.
