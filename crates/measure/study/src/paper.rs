@@ -47,7 +47,7 @@ pub struct Claim {
     pub over: Option<String>,
     /// The paper's words, short.
     pub says: String,
-    /// Why ours may differ, in a sentence: shown where ours disagrees.
+    /// Why ours may differ, in a sentence: shown where ours disagrees, or agrees by another size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
     /// Requirements for its verdict, beyond those of the study.

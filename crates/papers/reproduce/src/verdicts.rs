@@ -68,7 +68,8 @@ pub struct ClaimVerdict {
     /// Both words, and ours with the reason for them.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// Why ours may disagree, where it does and the study says so.
+    /// Why ours may differ, where it does in direction or by more than a quarter, if the study says
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
 }
@@ -164,7 +165,7 @@ fn judged(entry: &Entry, ran: &StudyRun) -> Vec<ClaimVerdict> {
     };
     let of_row = verdicts.into_iter().filter_map(|verdict| {
         let claim = &results.spec.paper[verdict.claim];
-        let disagrees = verdict.judgement.direction == Word::Disagrees;
+        let differs = differs(&verdict.judgement);
         (claim.row == entry.row).then(|| ClaimVerdict {
             study: ran.study.clone(),
             figure: claim.figure.clone(),
@@ -173,10 +174,17 @@ fn judged(entry: &Entry, ran: &StudyRun) -> Vec<ClaimVerdict> {
             cells: setting::one_line(&claim.cells),
             tier: verdict.tier,
             judgement: verdict.judgement,
-            hypothesis: claim.hypothesis.clone().filter(|_| disagrees),
+            hypothesis: claim.hypothesis.clone().filter(|_| differs),
         })
     });
     of_row.collect()
+}
+
+/// Whether ours is on another side, or more than a quarter from what is printed: what a hypothesis
+/// is about.
+fn differs(judgement: &Judgement) -> bool {
+    judgement.direction == Word::Disagrees
+        || matches!(judgement.size, Size::Within2x | Size::Beyond)
 }
 
 /// The paper's figure, or its direction where it only draws one.
@@ -274,7 +282,7 @@ mod tests {
         let word = |name: &str| rows.iter().find(|row| row.row == name).unwrap();
         assert_eq!(word("E0.4").measured.direction, Word::Agrees);
         assert_eq!(word("E0.14").measured.direction, Word::Disagrees);
-        // A hypothesis is about a disagreement.
+        // A hypothesis is about a difference.
         assert_eq!(word("E0.14").claims[0].hypothesis.as_deref(), Some("a larger cache"));
         assert_eq!(word("E0.4").claims[0].hypothesis, None);
         // Drawn only: the side of 1 decides, whatever size a study puts there.
@@ -285,6 +293,19 @@ mod tests {
         assert_eq!(word("E0.4").claims[0].paper, "×1.16");
         assert_eq!(word("E0.6").measured.direction, Word::CannotBeSaidHere);
         assert_eq!(word("E0.6").measured.reason, "it takes hardware counters");
+    }
+
+    /// The paper's side of 1, and half of its gain: that wants a reason too.
+    #[test]
+    fn a_claim_that_agrees_holds_a_hypothesis_of_its_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let study = STUDY.replace("ratio = 1.16", "ratio = 1.9");
+        let results = testing::results(dir.path(), &study, &mut Mock::new());
+        let ledger = results.spec.ledger.clone();
+        let rows = rows(Paper::find("hassanein").unwrap(), &[of(Ok(results), ledger)]);
+        let row = rows.iter().find(|row| row.row == "E0.4").unwrap();
+        assert_eq!(row.measured.words(), "agrees, within 2×");
+        assert_eq!(row.claims[0].hypothesis.as_deref(), Some("unused"));
     }
 
     #[test]

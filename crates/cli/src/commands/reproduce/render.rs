@@ -84,7 +84,7 @@ pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
 /// Columns of a table of sentences.
 const COLUMNS: u16 = 100;
 
-/// Hypotheses of why ours disagree, each once with its rows.
+/// Hypotheses of why ours differ, each once with its rows.
 fn hypotheses(rows: &[Row]) -> String {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
@@ -99,7 +99,7 @@ fn hypotheses(rows: &[Row]) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let mut table = summary::table(&["disagrees", "why, perhaps"]);
+    let mut table = summary::table(&["differs", "why, perhaps"]);
     // Sentences are wrapped to the screen.
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(COLUMNS);
     for (hypothesis, of) in found {
