@@ -66,9 +66,12 @@ pub(super) fn text(reproduction: &Reproduction, page: &Path) -> String {
             cells.extend([row.measured.reason.clone(), tier, row.measured.words()]);
         }
         if reproduction.modelled {
-            let said = row.modelled.as_ref();
-            let said = said.map(|said| [said.reason.clone(), said.words()]);
-            cells.extend(said.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
+            cells.extend(match &row.modelled {
+                Some(said) => [said.reason.clone(), said.words()],
+                // Beside what was measured of it, which has its own reason.
+                None if reproduction.measured => ["–".to_owned(), "–".to_owned()],
+                None => [row.measured.reason.clone(), row.measured.words()],
+            });
         }
         table.add_row(cells);
     }
