@@ -23,7 +23,7 @@ pub const PAPERS: [Paper; 5] = [
     Paper { name: "hassanein", authors: "Hassanein, Rashid, Hammad 2008", prefix: "E0." },
     Paper { name: "chang", authors: "Chang 2013", prefix: "E1." },
     Paper { name: "keeton", authors: "Keeton, Patterson, He, Raphael, Baker 1998", prefix: "E2." },
-    Paper { name: "yamada", authors: "Yamada, Kusakabe 2008", prefix: "E3." },
+    Paper { name: "yamada", authors: "Yamada, Kusakabe 2010", prefix: "E3." },
     Paper { name: "zhou", authors: "Zhou, Cieslewicz, Ross, Shah 2005", prefix: "E4." },
 ];
 
