@@ -39,7 +39,7 @@
 //!
 //! Nothing against something is a ratio too: where the baseline has none at all, ours is ∞.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::paper::{Claim, Direction, Extent, Requirement};
 use crate::record::Host;
@@ -64,7 +64,7 @@ pub const RESOLVED: f64 = 1.02;
 const P_MAX: f64 = 0.05;
 
 /// The word for the direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// Our interval lies on the paper's side.
@@ -87,7 +87,7 @@ impl Word {
 }
 
 /// The word for the size: how far ours is from the printed figure, as a factor to either side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Size {
     /// Up to 1.1.
     #[serde(rename = "within 10 %")]
@@ -143,7 +143,7 @@ impl Size {
 }
 
 /// Both words and why, for one cell, one claim or one row.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The word for the direction.
     pub direction: Word,

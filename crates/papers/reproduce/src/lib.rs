@@ -2,9 +2,9 @@
 //! here.
 //!
 //! ```text
-//!   ledger ──► rows of a paper ─────────┬──► verdicts: one row each ─┐
-//!   results of its studies ─────────────┤                            ├──► page, Markdown, JSON
-//!   published: tables, claims, functions┴──► tables: printed │ ours ─┘
+//!   ledger ──► rows of a paper ─────────┬──► verdicts: one row each ─┬─► list of figures ─┐
+//!   results of its studies ─────────────┤                            ├────────────────────┴► page,
+//!   published: tables, claims, functions┴──► tables: printed │ ours ─┘                      JSON
 //!                 └──► recomputed figures, contradictions      (`counters papers`)
 //! ```
 //!
@@ -20,6 +20,7 @@ pub mod chang;
 pub mod error;
 pub mod functions;
 pub mod ledger;
+pub mod list_of_figures;
 pub mod page;
 pub mod paper;
 pub mod published;

@@ -1,13 +1,14 @@
-//! A paper's experiments on one page: each row and each of its claims with the paper's figure,
-//! ours, and two words.
+//! A paper's experiments on one page: the list of its figures, and each row and each of its claims
+//! with the paper's figure, ours, and two words.
 
 use serde::Serialize;
 use workahead_report::{ReportError, document, tier_in_words};
 use workahead_study::verdict::{Judgement, Size, Word};
 
+use crate::list_of_figures::{self, Line};
 use crate::paper::Paper;
 use crate::tables::{FilledTable, PaperTable};
-use crate::verdicts::Row;
+use crate::verdicts::{MODELLED, Row};
 
 const TEMPLATE: &str = include_str!("../templates/page.html");
 
@@ -30,6 +31,8 @@ pub struct Reproduction {
     pub modelled: bool,
     /// The answer in a sentence.
     pub sentence: String,
+    /// Every figure and table of the document, with its two words or what it describes.
+    pub figures: Vec<Line>,
     /// Every row.
     pub rows: Vec<Row>,
     /// The paper's tables with our figures in them, where they are kept.
@@ -117,6 +120,7 @@ impl Reproduction {
             measured: tier.is_some(),
             modelled,
             sentence: sentence(&rows, tier.is_some(), modelled),
+            figures: list_of_figures::lines(paper, &rows, tier.is_some()),
             rows,
             tables,
             studies,
@@ -131,9 +135,6 @@ impl Reproduction {
         document(TEMPLATE, self)
     }
 }
-
-/// The tier of modelled machines.
-const MODELLED: &str = "E";
 
 fn section(
     FilledTable { table, modelled }: FilledTable,

@@ -11,13 +11,14 @@
 //! A row that the paper only draws gets a verdict on the direction alone (D12): its size was never
 //! printed, and reading it off a picture would be inventing it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use workahead_study::paper::{Claim, Direction, Extent};
 use workahead_study::results::Results;
 use workahead_study::setting;
 use workahead_study::verdict::{Judgement, Size, Word};
 
 use crate::ledger::Entry;
+use crate::list_of_figures;
 use crate::paper::Paper;
 
 /// A study of a paper: its result, or why there is none.
@@ -40,6 +41,8 @@ pub struct Row {
     pub row: String,
     /// The paper's finding, in our words.
     pub words: String,
+    /// The figures and tables of the paper that it holds; none of what stands in the text alone.
+    pub figures: Vec<String>,
     /// Both words by what was measured, and why.
     pub measured: Judgement,
     /// Evidence tier of what was measured, if anything was.
@@ -51,7 +54,7 @@ pub struct Row {
 }
 
 /// One claim of a study.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimVerdict {
     /// Id of the study.
     pub study: String,
@@ -70,16 +73,27 @@ pub struct ClaimVerdict {
     pub judgement: Judgement,
     /// Why ours may differ, where it does in direction or by more than a quarter, if the study says
     /// it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
+}
+
+/// The evidence tier of modelled machines.
+pub(crate) const MODELLED: &str = "E";
+
+impl ClaimVerdict {
+    /// Whether ours is modelled.
+    #[must_use]
+    pub fn is_modelled(&self) -> bool {
+        self.tier == MODELLED
+    }
 }
 
 /// All rows of a paper.
 pub fn rows(paper: Paper, ran: &[StudyRun]) -> Vec<Row> {
-    paper.rows().map(|entry| row(entry, ran)).collect()
+    paper.rows().map(|entry| row(paper, entry, ran)).collect()
 }
 
-fn row(entry: &Entry, ran: &[StudyRun]) -> Row {
+fn row(paper: Paper, entry: &Entry, ran: &[StudyRun]) -> Row {
     let (modelled, measured): (Vec<&StudyRun>, Vec<&StudyRun>) =
         ran.iter().partition(|ran| ran.modelled);
     let (of_measured, mut claims) = said(entry, &measured);
@@ -89,7 +103,9 @@ fn row(entry: &Entry, ran: &[StudyRun]) -> Row {
     let (modelled, more) = said(entry, &modelled);
     claims.extend(more);
     let (row, words) = (entry.row.clone(), entry.words.clone());
-    Row { row, words, measured: of_measured, tier, modelled, claims }
+    let figures = list_of_figures::of(paper.name).iter().filter(|figure| figure.is_of(&row));
+    let figures = figures.map(|figure| figure.id.clone()).collect();
+    Row { row, words, figures, measured: of_measured, tier, modelled, claims }
 }
 
 /// The judgement of all studies of a row together; nothing if none of them is about it.
@@ -103,7 +119,7 @@ fn said(entry: &Entry, ran: &[&StudyRun]) -> (Option<Judgement>, Vec<ClaimVerdic
 }
 
 /// A row's claims in two words; those that fail are named with their figures.
-fn together(claims: &[ClaimVerdict]) -> Judgement {
+pub(crate) fn together(claims: &[ClaimVerdict]) -> Judgement {
     let [only] = claims else {
         let judged = |word: Word| -> Vec<&ClaimVerdict> {
             claims.iter().filter(|claim| claim.judgement.direction == word).collect()
