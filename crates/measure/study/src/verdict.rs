@@ -136,6 +136,12 @@ impl Size {
         }
     }
 
+    /// Of one figure of ours, without an interval, from the paper's.
+    #[must_use]
+    pub fn of_figures(paper: f64, ours: f64) -> Size {
+        Size::of(paper, Interval::at(ours))
+    }
+
     /// The worst of several; of those without a figure only where none has one.
     pub fn worst(sizes: impl IntoIterator<Item = Size>) -> Size {
         sizes.into_iter().filter(|size| *size != Size::NoFigure).max().unwrap_or(Size::NoFigure)

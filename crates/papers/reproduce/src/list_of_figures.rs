@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   published/figures.toml ──► Figure ──┬─ rows: experiments; their claims that cite it
-//!                                       │                     ──► Line: two words, why
+//!                                       │  and the cells of its table ──► Line: two words, why
 //!                                       └─ describes: a description, carried by other rows
 //! ```
 //!
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 pub use lines::Line;
-pub(crate) use lines::lines;
+pub(crate) use lines::{Found, lines};
 
 static TEXT: &str = include_str!("../published/figures.toml");
 
@@ -40,9 +40,21 @@ pub struct Figure {
     pub describes: Vec<String>,
     #[serde(default)]
     cited: Vec<String>,
+    #[serde(default)]
+    cells: Option<Cells>,
     /// Why no claim of ours is about it.
     #[serde(default)]
     pub reason: Option<String>,
+}
+
+/// Where the numbers of a figure are printed that has no table of its own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cells {
+    /// The tables.
+    tables: Vec<String>,
+    /// How the names of their rows end.
+    rows: String,
 }
 
 impl Figure {
@@ -59,6 +71,16 @@ impl Figure {
         match self.cited.is_empty() {
             true => parts().any(|part| part == self.short()),
             false => parts().any(|part| self.cited.iter().any(|name| name == part)),
+        }
+    }
+
+    /// Whether a printed table's row has numbers of it.
+    fn has_cells(&self, table: &str, row: &str) -> bool {
+        match &self.cells {
+            None => table == self.id,
+            Some(Cells { tables, rows }) => {
+                tables.iter().any(|one| one == table) && row.ends_with(rows.as_str())
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use workahead_report::{ReportError, document, tier_in_words};
 use workahead_study::verdict::{Judgement, Size, Word};
 
-use crate::list_of_figures::{self, Line};
+use crate::list_of_figures::{Found, Line, lines};
 use crate::paper::Paper;
 use crate::tables::{FilledTable, PaperTable};
 use crate::verdicts::{MODELLED, Row};
@@ -51,7 +51,9 @@ pub struct TableSection {
     pub tier: String,
     /// Whether ours are modelled.
     pub modelled: bool,
-    /// Both words for each of its rows in the ledger, as `E2.2: agrees, within 2×`.
+    /// Both words for its cells with a figure of ours, and how many are near; none without any.
+    pub cells: Option<Judgement>,
+    /// Both words for the claims of each of its rows in the ledger, as `E2.2: agrees, within 2×`.
     pub verdicts: Vec<String>,
     /// Why cells are empty, and which figure ours is where it is not quite the paper's.
     pub notes: Vec<String>,
@@ -109,6 +111,8 @@ impl Reproduction {
     pub fn new(parts: Parts) -> Reproduction {
         let Parts { paper, machine, tier, scale, rows, tables, studies } = parts;
         let tier = tier.as_deref();
+        let found = Found { rows: &rows, tables: &tables, measured: tier.is_some() };
+        let figures = lines(paper, found);
         let tables = tables.into_iter().map(|table| section(table, &rows, tier)).collect();
         let modelled = rows.iter().any(|row| row.modelled.is_some());
         Reproduction {
@@ -120,7 +124,7 @@ impl Reproduction {
             measured: tier.is_some(),
             modelled,
             sentence: sentence(&rows, tier.is_some(), modelled),
-            figures: list_of_figures::lines(paper, &rows, tier.is_some()),
+            figures,
             rows,
             tables,
             studies,
@@ -150,7 +154,7 @@ fn section(
     let verdicts = verdicts.collect();
     let notes = table.notes();
     let tier = tier.filter(|_| !modelled).unwrap_or(MODELLED).to_owned();
-    TableSection { table, tier, modelled, verdicts, notes }
+    TableSection { cells: table.verdict(), table, tier, modelled, verdicts, notes }
 }
 
 fn sentence(rows: &[Row], measured: bool, modelled: bool) -> String {

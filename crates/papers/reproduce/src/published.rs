@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 
 pub use claim::{Claim, Direction};
 pub use configuration::{Access, Configuration, Stage, State};
+pub(crate) use contradiction::significant;
 pub use contradiction::{Contradiction, contradictions};
 pub use derived::{Agreement, Input, Nature, RecomputedFigure, derived};
 pub use paper::{Cell, Column, Metric, Paper, PublishedFigure, Row, Table};

@@ -8,10 +8,12 @@
 //!                                                    modelled: the cells of a modelled machine
 //! ```
 //!
-//! A cell without a figure of ours says why. What the paper varied and this machine can't, such as
-//! the size of its L2, is never filled with what was counted under other conditions.
+//! Cells with both figures are judged (`judged`). A cell without a figure of ours says why. What the
+//! paper varied and this machine can't, such as the size of its L2, is never filled with what was
+//! counted under other conditions.
 
 mod derived;
+mod judged;
 mod modelled;
 mod of_paper;
 mod results;
@@ -21,8 +23,10 @@ mod stream;
 mod tests;
 
 use serde::Serialize;
+use workahead_study::verdict::Size;
 
 pub use derived::{DERIVED, DerivedFigure, derived};
+pub(crate) use judged::{unjudged, verdict};
 pub use of_paper::{FilledTable, of_paper};
 pub use stream::StreamFigures;
 
@@ -94,6 +98,9 @@ pub struct Cell {
     pub noisy: bool,
     /// The meaning of ours, where its name means something else elsewhere.
     pub instead: Option<String>,
+    /// How far ours is from the printed figure, where a study answers the table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
 }
 
 /// All of a share, in the per cent that papers print.
@@ -172,9 +179,12 @@ fn cells(table: &Table, row: &published::Row, ours: &dyn Source) -> Vec<Cell> {
         };
         match figure {
             Ok(Figure { value, noisy, instead }) => {
-                Cell { paper, ours: Some(value * scale), why: None, noisy, instead }
+                Cell { paper, ours: Some(value * scale), why: None, noisy, instead, size: None }
             }
-            Err(why) => Cell { paper, ours: None, why: Some(why), noisy: false, instead: None },
+            Err(why) => {
+                let (ours, why) = (None, Some(why));
+                Cell { paper, ours, why, noisy: false, instead: None, size: None }
+            }
         }
     };
     table.columns.iter().zip(&row.values).map(of).collect()

@@ -21,6 +21,7 @@ struct Kept {
 #[derive(Deserialize)]
 struct KeptRow {
     row: String,
+    figures: Vec<String>,
     modelled: Option<Judgement>,
     claims: Vec<ClaimVerdict>,
 }
@@ -32,7 +33,7 @@ fn page(paper: Paper) -> Reproduction {
     let mut rows = verdicts::rows(paper, &[]);
     assert_eq!(rows.len(), kept.rows.len());
     for (row, kept) in rows.iter_mut().zip(kept.rows) {
-        assert_eq!(row.row, kept.row);
+        assert_eq!((&row.row, &row.figures), (&kept.row, &kept.figures));
         (row.modelled, row.claims) = (kept.modelled, kept.claims);
     }
     Reproduction::new(Parts {

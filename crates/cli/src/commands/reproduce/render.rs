@@ -113,13 +113,16 @@ fn hypotheses(rows: &[Row]) -> String {
 
 /// One of the paper's tables, each column as printed and then ours.
 fn section(section: &TableSection) -> String {
-    let TableSection { table, tier, modelled, verdicts, .. } = section;
-    let verdicts = match verdicts.is_empty() {
+    let TableSection { table, tier, modelled, cells, verdicts, .. } = section;
+    let cells = cells.iter().map(|cells| format!("{}: {}", cells.words(), cells.reason));
+    let said: Vec<String> =
+        cells.chain(verdicts.iter().map(|words| format!("claims of {words}"))).collect();
+    let said = match said.is_empty() {
         true => "no experiment of the paper's".to_owned(),
-        false => verdicts.join("; "),
+        false => said.join("; "),
     };
     let modelled = if *modelled { "modelled, " } else { "" };
-    format!("{}\n  {modelled}tier {tier}; {verdicts}\n\n", side_by_side::whole(table))
+    format!("{}\n  {modelled}tier {tier}; {said}\n\n", side_by_side::whole(table))
 }
 
 /// The command that resumes.

@@ -1,11 +1,12 @@
 //! The list as a page opens with it: each figure with its two words, or what it describes.
 
 use serde::Serialize;
-use workahead_study::verdict::Judgement;
+use workahead_study::verdict::{Judgement, Size};
 
 use super::{Figure, of};
 use crate::ledger::entries;
 use crate::paper::Paper;
+use crate::tables::{Filled, PaperTable, Row as TableRow, unjudged, verdict};
 use crate::verdicts::{ClaimVerdict, Row, together};
 
 /// One figure or table.
@@ -25,22 +26,34 @@ pub struct Line {
     pub modelled: Option<Judgement>,
 }
 
-/// Of every figure of a paper; `measured`, whether the page has measured results.
-pub(crate) fn lines(paper: Paper, rows: &[Row], measured: bool) -> Vec<Line> {
-    of(paper.name).iter().map(|figure| line(figure, rows, measured)).collect()
+/// What a page has of a paper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    /// Its rows.
+    pub rows: &'a [Row],
+    /// Its tables with ours.
+    pub tables: &'a [Filled],
+    /// Whether the page has measured results.
+    pub measured: bool,
 }
 
-fn line(figure: &Figure, rows: &[Row], measured: bool) -> Line {
-    let held: Vec<&Row> = rows.iter().filter(|row| figure.rows.contains(&row.row)).collect();
+/// Of every figure of a paper.
+pub(crate) fn lines(paper: Paper, found: Found<'_>) -> Vec<Line> {
+    of(paper.name).iter().map(|figure| line(figure, found)).collect()
+}
+
+fn line(figure: &Figure, found: Found<'_>) -> Line {
+    let rows = found.rows.iter().filter(|row| figure.rows.contains(&row.row)).collect();
+    let held = Held { figure, rows, tables: found.tables };
     let is_experiment = !figure.rows.is_empty();
-    let modelled = !measured || held.iter().any(|row| row.modelled.is_some());
+    let modelled = !found.measured || held.rows.iter().any(|row| row.modelled.is_some());
     Line {
         figure: figure.id.clone(),
         title: figure.title.clone(),
         rows: figure.rows.clone(),
         description: (!is_experiment).then(|| description(figure)),
-        measured: (is_experiment && measured).then(|| said(figure, &held, Tier::Measured)),
-        modelled: (is_experiment && modelled).then(|| said(figure, &held, Tier::Modelled)),
+        measured: (is_experiment && found.measured).then(|| held.said(Tier::Measured)),
+        modelled: (is_experiment && modelled).then(|| held.said(Tier::Modelled)),
     }
 }
 
@@ -73,27 +86,57 @@ impl Tier {
     }
 }
 
-/// The claims that cite a figure, together.
-fn said(figure: &Figure, held: &[&Row], tier: Tier) -> Judgement {
-    let of_tier = |row: &&Row| row.claims.iter().any(|claim| tier.has(claim));
-    let claims = || held.iter().flat_map(|row| &row.claims).filter(|claim| tier.has(claim));
-    let cited: Vec<ClaimVerdict> =
-        claims().filter(|claim| figure.is_cited(&claim.figure)).cloned().collect();
-    if !cited.is_empty() {
-        return together(&cited);
-    }
-    if let Some(reason) = &figure.reason {
-        return Judgement::unsaid(reason);
-    }
-    let silent = held.iter().filter(|row| !of_tier(row));
-    let reasons = once(silent.map(|row| tier.of(row).reason.as_str()));
-    match reasons.is_empty() {
-        false => Judgement::unsaid(reasons.join("; ")),
-        true => {
-            let others = once(claims().map(|claim| claim.figure.as_str()));
-            let (rows, others) = (figure.rows.join(", "), others.join(", "));
-            Judgement::unsaid(format!("no claim is about it: those of {rows} cite {others}"))
+/// What holds a figure.
+struct Held<'a> {
+    figure: &'a Figure,
+    rows: Vec<&'a Row>,
+    tables: &'a [Filled],
+}
+
+impl<'a> Held<'a> {
+    /// The claims that cite it and the cells of its table, together.
+    fn said(&self, tier: Tier) -> Judgement {
+        let claims = self.claims(tier).filter(|claim| self.figure.is_cited(&claim.figure));
+        let claims: Vec<ClaimVerdict> = claims.cloned().collect();
+        let claimed = (!claims.is_empty()).then(|| together(&claims));
+        match (claimed, verdict(self.cells(tier))) {
+            (Some(claimed), Some(cells)) => Judgement {
+                direction: claimed.direction.max(cells.direction),
+                size: Size::worst([claimed.size, cells.size]),
+                reason: format!("{}; {}", claimed.reason, cells.reason),
+            },
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => Judgement::unsaid(self.why_silent(tier)),
         }
+    }
+
+    fn claims(&self, tier: Tier) -> impl Iterator<Item = &'a ClaimVerdict> {
+        self.rows.iter().flat_map(|row| &row.claims).filter(move |claim| tier.has(claim))
+    }
+
+    fn cells(&self, tier: Tier) -> impl Iterator<Item = (&'a PaperTable, &'a TableRow)> {
+        let of_tier =
+            self.tables.iter().filter(move |one| one.modelled == (tier == Tier::Modelled));
+        let rows = of_tier.flat_map(|one| one.table.rows.iter().map(move |row| (&one.table, row)));
+        rows.filter(|(table, row)| self.figure.has_cells(&table.id, &row.name))
+    }
+
+    fn why_silent(&self, tier: Tier) -> String {
+        if let Some(reason) = &self.figure.reason {
+            return reason.clone();
+        }
+        let is_silent = |row: &&&Row| !row.claims.iter().any(|claim| tier.has(claim));
+        let silent = self.rows.iter().filter(is_silent);
+        let reasons = once(silent.map(|row| tier.of(row).reason.as_str()));
+        if !reasons.is_empty() {
+            return reasons.join("; ");
+        }
+        let cells = unjudged(self.cells(tier).map(|(_, row)| row));
+        if !cells.is_empty() {
+            return cells.join("; ");
+        }
+        let others = once(self.claims(tier).map(|claim| claim.figure.as_str())).join(", ");
+        format!("no claim is about it: those of {} cite {others}", self.figure.rows.join(", "))
     }
 }
 

@@ -9,6 +9,8 @@ use workahead_study::spec::Spec;
 use super::*;
 use crate::ledger::{Entry, entries};
 use crate::paper::{PAPERS, Paper};
+use crate::published::{self, Configuration};
+use crate::tables::{self, Filled, Source, fill};
 use crate::verdicts;
 
 /// What each document has, by its numbers: a kind, the last number, and the numbers with parts.
@@ -138,11 +140,17 @@ fn a_part_of_a_figure_is_not_the_other_part() {
     assert!(chart.is_cited("elapsed, DOP 1, 2, 4") && !chart.is_cited("elapsed, DOP 1, 2, 4, 8"));
 }
 
+/// The list of a page without results.
+fn empty(paper: Paper, measured: bool) -> Vec<Line> {
+    let rows = verdicts::rows(paper, &[]);
+    lines(paper, Found { rows: &rows, tables: &[], measured })
+}
+
 #[test]
 fn a_page_without_results_has_a_line_for_each_and_a_reason() {
     for paper in PAPERS {
         for measured in [true, false] {
-            let lines = lines(paper, &verdicts::rows(paper, &[]), measured);
+            let lines = empty(paper, measured);
             assert_eq!(lines.len(), of(paper.name).len());
             for line in lines {
                 let said = if measured { &line.measured } else { &line.modelled };
@@ -154,7 +162,48 @@ fn a_page_without_results_has_a_line_for_each_and_a_reason() {
         }
     }
     let zhou = Paper::find("zhou").unwrap();
-    let lines = lines(zhou, &verdicts::rows(zhou, &[]), false);
+    let lines = empty(zhou, false);
     let set = lines.iter().find(|line| line.figure == "Figure 1").unwrap();
     assert!(set.description.as_ref().unwrap().starts_with("S4.7, Work-ahead set"), "{set:?}");
+}
+
+/// Cells stand beside claims in the two words of a table, and alone where no claim cites it.
+#[test]
+fn judged_cells_are_words_of_their_table() {
+    let keeton = Paper::find("keeton").unwrap();
+    let rows = verdicts::rows(keeton, &[]);
+    let tables: Vec<Filled> = fill(published::keeton(), &Given)
+        .into_iter()
+        .map(|table| Filled { table: table.judged(true), modelled: true })
+        .collect();
+    let lines = lines(keeton, Found { rows: &rows, tables: &tables, measured: true });
+    let said = |figure: &str| lines.iter().find(|line| line.figure == figure).unwrap();
+    // Measured tables have none of them.
+    assert!(said("Table 6").measured.as_ref().unwrap().words().starts_with("cannot be said"));
+    assert_eq!(said("Table 6").modelled, None, "no model was run");
+    let modelled = super::lines(keeton, Found { rows: &rows, tables: &tables, measured: false });
+    let said = |figure: &str| {
+        let line = modelled.iter().find(|line| line.figure == figure).unwrap();
+        line.modelled.clone().unwrap()
+    };
+    let use_of_memory = said("Table 6");
+    assert_eq!(use_of_memory.words(), "disagrees, beyond");
+    let farthest = "2 of 9 cells within 25 %; farthest: 1 MB, 1 P, 50.0 for 14.6";
+    assert_eq!(use_of_memory.reason, farthest);
+    // A figure without a table of its own has the cells of its rows in others.
+    assert!(said("Figure 7").reason.contains("-µop retire, % inst."), "{:?}", said("Figure 7"));
+    assert!(!said("Figure 6").reason.contains("% inst."), "{:?}", said("Figure 6"));
+}
+
+/// A half of everything.
+struct Given;
+
+impl Source for Given {
+    fn figure(&self, _: &str, _: &Configuration) -> Result<tables::Figure, String> {
+        Ok(tables::Figure { value: 0.5, noisy: false, instead: None })
+    }
+
+    fn is_modelled(&self) -> bool {
+        true
+    }
 }

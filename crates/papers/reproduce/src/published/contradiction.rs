@@ -46,7 +46,7 @@ fn of_figures(derived: RecomputedFigure) -> Contradiction {
 }
 
 /// A value to this number of significant digits.
-fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     let before = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     let decimals = usize::try_from(digits - before).unwrap_or(0);
     format!("{value:.decimals$}")

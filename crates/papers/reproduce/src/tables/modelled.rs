@@ -59,9 +59,13 @@ impl ModelFigures<'_> {
     }
 }
 
-/// The measure of a metric, which for states of lines is one for each access and state.
+/// The measure of a metric, which for states of lines is one for each access and state, and for
+/// cycles in which nothing retires is the idle ones.
 fn named(metric: &str, at: &Configuration) -> String {
-    let (Some(access), Some(state)) = (at.access, at.state) else { return metric.to_owned() };
+    let (Some(access), Some(state)) = (at.access, at.state) else {
+        let is_idle = metric == "retire_0";
+        return if is_idle { "uop_retire_idle_share" } else { metric }.to_owned();
+    };
     let access = match access {
         Access::Fetch => "fetch",
         Access::Load => "load",

@@ -18,8 +18,8 @@ pub struct FilledTable {
 }
 
 /// Every table of a paper with figures of these results, each from the first result that answers
-/// one of the table's rows: of those that were counted, and of those that were modelled. A table
-/// that neither fills is there once, with its reasons.
+/// one of the table's rows: of those that were counted, and of those that were modelled, with each
+/// cell judged. A table that neither fills is there once, with its reasons.
 pub fn of_paper(paper: &Paper, ran: &[StudyRun]) -> Vec<FilledTable> {
     let (modelled, measured): (Vec<&StudyRun>, Vec<&StudyRun>) =
         ran.iter().partition(|ran| ran.modelled);
@@ -39,8 +39,12 @@ pub fn of_paper(paper: &Paper, ran: &[StudyRun]) -> Vec<FilledTable> {
             answering.filter_map(|(_, tables)| same(tables)).find(PaperTable::has_ours)
         };
         let known = all.len();
-        all.extend(found(&measured).map(|table| FilledTable { table, modelled: false }));
-        all.extend(found(&modelled).map(|table| FilledTable { table, modelled: true }));
+        let filled = |table: PaperTable, modelled| {
+            let table = table.judged(modelled);
+            FilledTable { table, modelled }
+        };
+        all.extend(found(&measured).map(|table| filled(table, false)));
+        all.extend(found(&modelled).map(|table| filled(table, true)));
         if all.len() == known {
             let why = measured
                 .iter()
