@@ -6,7 +6,7 @@ use workahead_study::verdict::{Judgement, Size};
 use super::{Figure, of};
 use crate::ledger::entries;
 use crate::paper::Paper;
-use crate::tables::{Filled, PaperTable, Row as TableRow, unjudged, verdict};
+use crate::tables::{FilledTable, PaperTable, Row as TableRow, unjudged, verdict};
 use crate::verdicts::{ClaimVerdict, Row, together};
 
 /// One figure or table.
@@ -32,7 +32,7 @@ pub(crate) struct Found<'a> {
     /// Its rows.
     pub rows: &'a [Row],
     /// Its tables with ours.
-    pub tables: &'a [Filled],
+    pub tables: &'a [FilledTable],
     /// Whether the page has measured results.
     pub measured: bool,
 }
@@ -90,7 +90,7 @@ impl Tier {
 struct Held<'a> {
     figure: &'a Figure,
     rows: Vec<&'a Row>,
-    tables: &'a [Filled],
+    tables: &'a [FilledTable],
 }
 
 impl<'a> Held<'a> {

@@ -10,7 +10,7 @@ use super::*;
 use crate::ledger::{Entry, entries};
 use crate::paper::{PAPERS, Paper};
 use crate::published::{self, Configuration};
-use crate::tables::{self, Filled, Source, fill};
+use crate::tables::{self, FilledTable, Source, fill};
 use crate::verdicts;
 
 /// What each document has, by its numbers: a kind, the last number, and the numbers with parts.
@@ -172,9 +172,9 @@ fn a_page_without_results_has_a_line_for_each_and_a_reason() {
 fn judged_cells_are_words_of_their_table() {
     let keeton = Paper::find("keeton").unwrap();
     let rows = verdicts::rows(keeton, &[]);
-    let tables: Vec<Filled> = fill(published::keeton(), &Given)
+    let tables: Vec<FilledTable> = fill(published::keeton(), &Given)
         .into_iter()
-        .map(|table| Filled { table: table.judged(true), modelled: true })
+        .map(|table| FilledTable { table: table.judged(true), modelled: true })
         .collect();
     let lines = lines(keeton, Found { rows: &rows, tables: &tables, measured: true });
     let said = |figure: &str| lines.iter().find(|line| line.figure == figure).unwrap();
