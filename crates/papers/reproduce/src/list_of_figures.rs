@@ -60,13 +60,13 @@ struct Cells {
 impl Figure {
     /// Whether a row holds it, or is worked out of it.
     #[must_use]
-    pub fn is_of(&self, row: &str) -> bool {
+    pub(crate) fn is_of(&self, row: &str) -> bool {
         self.rows.iter().chain(&self.describes).any(|one| one == row)
     }
 
     /// Whether a claim that cites this (`Fig. 2, Tab. 10`) is about it.
     #[must_use]
-    pub fn is_cited(&self, by: &str) -> bool {
+    pub(crate) fn is_cited(&self, by: &str) -> bool {
         let parts = || std::iter::once(by).chain(by.split(", "));
         match self.cited.is_empty() {
             true => parts().any(|part| part == self.short()),

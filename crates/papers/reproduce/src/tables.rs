@@ -8,9 +8,9 @@
 //!                                                    modelled: the cells of a modelled machine
 //! ```
 //!
-//! Cells with both figures are judged (`judged`). A cell without a figure of ours says why. What the
-//! paper varied and this machine can't, such as the size of its L2, is never filled with what was
-//! counted under other conditions.
+//! Cells with both figures are judged (`judged`). A cell without a figure of ours says why. What
+//! the paper varied and this machine can't, such as the size of its L2, is never filled with what
+//! was counted under other conditions.
 
 mod derived;
 mod judged;

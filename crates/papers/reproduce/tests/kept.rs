@@ -1,5 +1,5 @@
-//! The last runs that are kept, as pages: whoever has a document in hand finds every figure and
-//! table of it, with two words and, where one is bad, the reason.
+//! The last runs that are kept, as pages: a reader with a document in hand finds every figure
+//! and table of it, with two words and, where one is bad, the reason.
 
 #[path = "../../../measure/report/tests/alone/mod.rs"]
 mod alone;

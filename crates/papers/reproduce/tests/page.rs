@@ -8,7 +8,7 @@ use std::path::Path;
 use workahead_reproduce::page::{Parts, Reproduction};
 use workahead_reproduce::paper::Paper;
 use workahead_reproduce::published::{Configuration, keeton};
-use workahead_reproduce::tables::{Figure, Filled, Source, fill};
+use workahead_reproduce::tables::{Figure, FilledTable, Source, fill};
 use workahead_reproduce::verdicts;
 
 #[test]
@@ -49,7 +49,9 @@ fn a_page_with_tables_judges_their_cells() {
         tier: None,
         scale: None,
         rows: verdicts::rows(paper, &[]),
-        tables: tables.map(|table| Filled { table: table.judged(true), modelled: true }).collect(),
+        tables: tables
+            .map(|table| FilledTable { table: table.judged(true), modelled: true })
+            .collect(),
         studies: Vec::new(),
     });
     let html = page.html().unwrap();

@@ -58,7 +58,7 @@ fn entry(row: &str) -> Option<&'static Entry> {
 /// All claims on a paper of the studies that come with the command.
 fn claims(paper: Paper) -> Vec<Claim> {
     let specs = paper.studies().into_iter().map(|id| {
-        let (id, text) = catalogue::find(id).unwrap();
+        let (id, text) = catalogue::find(id.as_ref()).unwrap();
         Spec::parse(&id, &text).unwrap()
     });
     let of_paper = specs.flat_map(|spec| spec.paper);

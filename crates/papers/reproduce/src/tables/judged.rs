@@ -11,7 +11,7 @@
 use workahead_study::verdict::{Judgement, Size, Word};
 
 use super::{Cell, PaperTable, Row};
-use crate::published::{Printed, significant};
+use crate::published::{PrintedFigure, significant};
 
 /// Metrics that the models of the papers' machines are given, by these very tables: the mix of
 /// instructions, and the data references of Keeton's table 12.
@@ -21,8 +21,8 @@ const INPUTS: [&str; 5] =
 const INPUT: &str = "an input of the model, which is not judged";
 
 impl PaperTable {
-    /// With each cell judged that has a printed figure and one of ours; `modelled`, whether ours are
-    /// of a modelled machine.
+    /// With each cell judged that has a printed figure and one of ours; `modelled` says whether
+    /// ours are of a modelled machine.
     #[must_use]
     pub fn judged(mut self, modelled: bool) -> PaperTable {
         for row in &mut self.rows {
@@ -100,8 +100,8 @@ pub(crate) fn unjudged<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> 
 }
 
 /// The printed figure; none of words or of an empty cell.
-fn figure(cell: &Cell) -> Option<Printed> {
-    Printed::try_from(cell.paper.clone()?).ok()
+fn figure(cell: &Cell) -> Option<PrintedFigure> {
+    PrintedFigure::try_from(cell.paper.clone()?).ok()
 }
 
 fn size(cell: &Cell) -> Size {
@@ -122,7 +122,7 @@ fn factor(cell: &Cell) -> Option<f64> {
     }
 }
 
-fn rounds_to(paper: Printed, ours: f64) -> bool {
+fn rounds_to(paper: PrintedFigure, ours: f64) -> bool {
     (paper.low()..=paper.high()).contains(&ours)
 }
 
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(unjudged(none.rows.iter()), ["no reason"]);
     }
 
-    /// A model that is given the paper's mix has it: that is no agreement.
+    /// A model that is given the paper's mix has it, which proves nothing.
     #[test]
     fn inputs_of_a_model_are_not_judged() {
         let rows = || vec![row("Loads", "load_share", &[("36", Some(36.0)), ("36", None)])];
