@@ -36,6 +36,10 @@ impl Source for Half {
     fn figure(&self, _: &str, _: &Configuration) -> Result<Figure, String> {
         Ok(Figure { value: 0.5, noisy: false, instead: None })
     }
+
+    fn is_modelled(&self) -> bool {
+        true
+    }
 }
 
 /// Each cell has its size, each table its words, and the list of figures has them too.
