@@ -322,10 +322,10 @@ mod tests {
         let arms = |limited: &[f64], peak_bytes, peer: &[f64]| {
             passed(&[arm(&[10.0, 20.0, 10.0], 1e9), arm(limited, peak_bytes), arm(peer, 4e8)])
         };
-        assert!(arms(&[15.0, 30.0, 15.0], 4e8, &[20.0, 40.0, 20.0]));
-        assert!(!arms(&[25.0, 50.0, 15.0], 4e8, &[60.0, 60.0, 60.0]), "too slow");
-        assert!(!arms(&[15.0, 30.0, 15.0], 5e8, &[20.0, 40.0, 20.0]), "too much memory");
-        assert!(!arms(&[15.0, 30.0, 15.0], 4e8, &[14.0, 28.0, 14.0]), "the peer is faster");
+        assert!(arms(&[12.0, 24.0, 12.0], 3e8, &[20.0, 40.0, 20.0]));
+        assert!(!arms(&[15.0, 30.0, 12.0], 3e8, &[60.0, 60.0, 60.0]), "too slow");
+        assert!(!arms(&[12.0, 24.0, 12.0], 4e8, &[20.0, 40.0, 20.0]), "too much memory");
+        assert!(!arms(&[12.0, 24.0, 12.0], 3e8, &[11.0, 22.0, 11.0]), "the peer is faster");
     }
 
     #[test]
