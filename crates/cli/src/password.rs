@@ -1,4 +1,5 @@
-//! Passwords of servers on their way into this process: out of the list of processes, or typed.
+//! Passwords of servers and tokens of clusters on their way into this process: out of the list of
+//! processes, or typed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
@@ -16,9 +17,13 @@ use workahead_engines::attach::password::VARIABLE;
 use crate::interrupt::{self, Interrupted};
 
 const OPTION: &str = "--attach";
+const CLUSTER_OPTION: &str = "--cluster";
+const CLUSTER_SCHEME: &str = "workahead://";
+/// The variable with the URL of a cluster.
+pub(crate) const CLUSTER: &str = "WORKAHEAD_CLUSTER";
 
-/// Starts this program anew if a URL among its arguments has a password, with that in a variable of
-/// the environment. Everybody on the machine can read the arguments of a process
+/// Starts this program anew if a URL among its arguments has a password or a token, with that in a
+/// variable of the environment. Everybody on the machine can read the arguments of a process
 /// (`/proc/PID/cmdline`), its environment only the same user and root.
 ///
 /// The process stays the same one. Overwriting the arguments where they lie would be `unsafe`, and
@@ -26,13 +31,17 @@ const OPTION: &str = "--attach";
 /// password can be seen: the files and the variable have no such gap.
 pub(crate) fn leave_process_list() -> anyhow::Result<()> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let Some((arguments, password)) = without_password(&arguments) else { return Ok(()) };
+    let with_variable = |(arguments, secret)| (arguments, VARIABLE, secret);
+    let found = without_password(&arguments).map(with_variable);
+    let found = found
+        .or_else(|| without_token(&arguments).map(|(arguments, url)| (arguments, CLUSTER, url)));
+    let Some((arguments, variable, secret)) = found else { return Ok(()) };
     // By its path, so that the list of processes shows its name; it may be gone since.
     let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
     let mut command = Command::new(program);
-    command.arg0(&arguments[0]).args(&arguments[1..]).env(VARIABLE, password);
+    command.arg0(&arguments[0]).args(&arguments[1..]).env(variable, secret);
     Err(command.exec()).with_context(|| {
-        format!("can't take the URL's password out of the list of processes: give it in {VARIABLE}")
+        format!("can't take the URL's secret out of the list of processes: give it in {variable}")
     })
 }
 
@@ -60,6 +69,29 @@ fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
     });
     let without = without.collect();
     Some((without, found?))
+}
+
+/// The arguments without the URL of a cluster, which has its token, and that URL.
+fn without_token(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
+    let texts: Vec<&str> =
+        arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    let is_url = |text: &&str| text.starts_with(CLUSTER_SCHEME);
+    let at = match texts[..] {
+        [_, "sql", ..] => texts.iter().enumerate().find_map(|(at, text)| {
+            let inline = text.strip_prefix(CLUSTER_OPTION).and_then(|rest| rest.strip_prefix('='));
+            let next = (*text == CLUSTER_OPTION).then(|| texts.get(at + 1).copied()).flatten();
+            let inline = inline.filter(is_url).map(|url| (at..at + 1, url));
+            inline.or(next.filter(is_url).map(|url| (at..at + 2, url)))
+        }),
+        [_, "cluster", "status", ..] => {
+            let at = texts.iter().position(is_url)?;
+            Some((at..at + 1, texts[at]))
+        }
+        _ => None,
+    };
+    let (range, url) = at?;
+    let kept = arguments.iter().enumerate().filter(|(at, _)| !range.contains(at));
+    Some((kept.map(|(_, argument)| argument.clone()).collect(), url.to_owned()))
 }
 
 /// Prompts for a password at the terminal, without echo; `None` where standard input is none.
@@ -188,6 +220,31 @@ mod tests {
         assert_eq!(split(&["w", "study", "run", "a", "--attach"]), None);
         assert_eq!(split(&["w", "study", "run", url]), None);
         assert_eq!(split(&["w"]), None);
+    }
+
+    #[test]
+    fn a_token_of_a_cluster_is_cut_out_of_the_arguments() {
+        let split = |arguments: &[&str]| {
+            without_token(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+        };
+        let url = "workahead://00ff@127.0.0.1:5000";
+        for given in [
+            &["w", "sql", "--cluster", url, "select 1"][..],
+            &["w", "sql", &format!("--cluster={url}"), "select 1"],
+        ] {
+            let kept = ["w", "sql", "select 1"].map(OsString::from).to_vec();
+            assert_eq!(split(given), Some((kept, url.to_owned())));
+        }
+        let kept = ["w", "cluster", "status", "--json"].map(OsString::from).to_vec();
+        assert_eq!(split(&["w", "cluster", "status", url, "--json"]), Some((kept, url.to_owned())));
+        for given in [
+            &["w", "sql", "--cluster", "file", "select 1"][..],
+            &["w", "sql", "select 1", "--cluster"],
+            &["w", "sql", url],
+            &["w", "cluster", "status", "file"],
+        ] {
+            assert_eq!(split(given), None, "{given:?}");
+        }
     }
 
     #[test]

@@ -39,14 +39,12 @@ use workahead_study::spec::Spec;
 use crate::commands::study::arguments::DataArguments;
 use crate::commands::study::run_session::Session;
 use crate::interrupt::Interrupted;
+use crate::password::CLUSTER;
 use crate::{interrupt, settings};
 use confinement::Places;
 
 /// The supervisor's process number, in the environment of the run.
 const VARIABLE: &str = "WORKAHEAD_SUPERVISOR";
-
-/// The URL of a cluster, in which its token is.
-const CLUSTER: &str = "WORKAHEAD_CLUSTER";
 
 /// The process of the run, 0 without one.
 static RUN: AtomicI32 = AtomicI32::new(0);
