@@ -91,9 +91,7 @@ fn temporary_on_disk() -> anyhow::Result<PathBuf> {
 }
 
 fn on_disk(usual: PathBuf) -> anyhow::Result<PathBuf> {
-    let tried = [usual.clone(), PathBuf::from("/var/tmp")];
-    let on_disk = tried.into_iter().find(|path| !memory::holds_files(path) && path.is_dir());
-    on_disk.with_context(|| {
+    memory::directory_on_disk(usual.clone()).with_context(|| {
         let usual = usual.display();
         format!("files in {usual} take memory: name a directory on a disk with --spill-dir")
     })

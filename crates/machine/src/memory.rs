@@ -1,6 +1,6 @@
 //! How much memory there is, how much of it this process may use, and on which pages.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,14 @@ pub fn holds_files(directory: &Path) -> bool {
     let kind = |about: rustix::fs::StatFs| about.f_type as u64;
     let kind = rustix::fs::statfs(directory).map(kind);
     kind.is_ok_and(|kind| [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind))
+}
+
+/// A directory for temporary files whose files take no memory: this one, or `/var/tmp`; none if
+/// both do.
+#[must_use]
+pub fn directory_on_disk(usual: PathBuf) -> Option<PathBuf> {
+    let tried = [usual, PathBuf::from("/var/tmp")];
+    tried.into_iter().find(|path| !holds_files(path) && path.is_dir())
 }
 
 /// Large pages: transparent ones (asked for by advice or given always) and reserved ones.

@@ -10,7 +10,7 @@ use workahead_join::{
     limited_batch_rows,
 };
 use workahead_machine::limits::Store;
-use workahead_machine::{Machine, allocator};
+use workahead_machine::{Machine, allocator, memory};
 
 use crate::errors::Error;
 use crate::input;
@@ -125,7 +125,14 @@ impl Options {
     /// The join with spilling.
     fn with_spill(&self, join: HashJoin) -> Result<HashJoin, Error> {
         allocator::give_back_what_is_freed();
-        let directory = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
+        let on_disk = || {
+            let usual = std::env::temp_dir();
+            memory::directory_on_disk(usual.clone()).ok_or_else(|| {
+                let usual = usual.display();
+                Error::WrongUse(format!("files in {usual} take memory: give a spill_dir on a disk"))
+            })
+        };
+        let directory = self.spill_dir.clone().map_or_else(on_disk, Ok)?;
         let directory = SpillDirectory::new(directory, None);
         Ok(join.with_spill(directory.map_err(|error| Error::Join(error.into()))?))
     }
