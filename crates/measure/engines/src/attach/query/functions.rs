@@ -34,6 +34,9 @@ const NOT_IN_MYSQL: &[&str] = &[
     "nvl2",
     "percentile_cont",
     "percentile_disc",
+    "regexp_instr",
+    "regexp_replace",
+    "regexp_substr",
     "to_char",
 ];
 
