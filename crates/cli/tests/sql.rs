@@ -269,6 +269,41 @@ fn a_table_of_many_columns_ends_in_time() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
+/// DataFusion opens such tables itself, or goes by what their first bytes say.
+#[test]
+fn tables_beside_the_store_of_files_are_refused() {
+    let place = Place::new();
+    fs::write(place.path("victim.csv"), "1\n").unwrap();
+    std::os::unix::fs::symlink("victim.csv", place.path("x.csv")).unwrap();
+    fs::write(place.path("tiny.dat"), [0xff, 0xff, 0xff, 0x7f]).unwrap();
+    for (create, why) in [
+        ("unbounded external table e (a bigint) stored as csv location 'x.csv'", "UNBOUNDED"),
+        ("external table e stored as arrow location 'tiny.dat'", "name it .arrow"),
+    ] {
+        let said = place.fails(&["sql", &format!("create {create}; insert into e values (2)")], 2);
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(fs::read_to_string(place.path("victim.csv")).unwrap(), "1\n");
+}
+
+/// Room for the ends of a batch's values.
+#[test]
+fn a_csv_file_with_more_columns_than_the_limit_takes_is_refused() {
+    let place = Place::new();
+    let names: Vec<String> = (0..2_000).map(|n| format!("c{n}")).collect();
+    let values = vec!["1"; names.len()].join(",");
+    fs::write(place.path("w.csv"), format!("{}\n{values}\n", names.join(","))).unwrap();
+    let table = ["--table", "w=w.csv", "--memory-limit"];
+    let limited = [&["sql", "select max(c3) from w"][..], &table, &["50MB"]].concat();
+    let said = place.fails(&limited, 1);
+    assert!(said.contains("2000 columns") && said.contains("batch_size"), "{said}");
+    let create = "create external table w stored as csv location 'w.csv'; select max(c3) from w";
+    let said = place.fails(&["sql", create, "--memory-limit", "50MB"], 2);
+    assert!(said.contains("2000 columns"), "{said}");
+    let enough = [&["sql", "select max(c3) from w"][..], &table, &["400MB"]].concat();
+    assert_eq!(place.json(&enough)["statements"][0]["rows"], 1);
+}
+
 #[test]
 fn a_pipe_is_not_a_table() {
     let place = Place::new();

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
+use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 
 use crate::messages::METADATA_BYTES_MAX;
-use crate::opened::footer;
+use crate::opened::{TRAILER_BYTES, footer};
 use crate::{Dictionaries, MARKER, MessageError, Opened, fits, items, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
@@ -15,7 +16,8 @@ const LENGTH_BYTES: usize = 4;
 
 /// Looks through a file as all readers of Arrow would that are given it: one goes by its end alone,
 /// another by its beginning. What is neither a file nor a stream of Arrow is passed over, unless
-/// its name says that it is one. `bytes_max` gives what a message may take.
+/// its name says that it is one. `bytes_max` gives what a message may take. Returns whether it ends
+/// as a file does.
 ///
 /// # Errors
 /// When a reader would make room for what is not there, or for more than may be used, or a stream
@@ -24,23 +26,25 @@ pub fn check_file(
     file: &File,
     is_named: bool,
     bytes_max: impl Fn() -> usize,
-) -> Result<(), MessageError> {
+) -> Result<bool, MessageError> {
     let mut end = At { file: file.try_clone()?, at: 0 };
     let length = end.seek(SeekFrom::End(0))?;
     let is_file = match footer(&mut end, length) {
         Ok(bytes) => root_as_footer(&bytes).is_ok(),
-        Err(MessageError::Wrong(_)) => false,
+        // A decoder has no bound for a footer.
+        Err(MessageError::Wrong(_)) if !ends_as_file(file, length)? => false,
         Err(other) => return Err(other),
     };
     if is_file {
         check(Opened::file(At { file: file.try_clone()?, at: 0 }, bytes_max())?, bytes_max())?;
     }
-    if is_stream(file, length)? {
+    if is_stream(file, length, is_named)? {
         let bytes_max = bytes_max();
-        return check(Opened::stream(At { file: file.try_clone()?, at: 0 }, bytes_max)?, bytes_max);
+        check(Opened::stream(At { file: file.try_clone()?, at: 0 }, bytes_max)?, bytes_max)?;
+        return Ok(is_file);
     }
     if is_file || !is_named || length == 0 {
-        return Ok(());
+        return Ok(is_file);
     }
     Err(wrong("it is neither a file nor a stream of Arrow, or it is cut short"))
 }
@@ -67,8 +71,17 @@ fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
     Ok(())
 }
 
-/// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once.
-fn is_stream(file: &File, length: u64) -> io::Result<bool> {
+/// Whether the last bytes are those of a file, whatever they say of its footer.
+fn ends_as_file(file: &File, length: u64) -> io::Result<bool> {
+    let Some(before) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(false) };
+    let mut trailer = [0; TRAILER_BYTES];
+    file.read_exact_at(&mut trailer, before)?;
+    Ok(read_footer_length(trailer).is_ok_and(|bytes| bytes > 0))
+}
+
+/// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once. One
+/// whose name says so may begin with a longer one than is looked at.
+fn is_stream(file: &File, length: u64, is_named: bool) -> io::Result<bool> {
     let mut word = [0; LENGTH_BYTES];
     if length < LENGTH_BYTES as u64 {
         return Ok(false);
@@ -79,8 +92,11 @@ fn is_stream(file: &File, length: u64) -> io::Result<bool> {
     }
     let there = length - LENGTH_BYTES as u64;
     let bytes = usize::try_from(i32::from_le_bytes(word)).unwrap_or(0);
-    if bytes == 0 || bytes > METADATA_BYTES_MAX || bytes as u64 > there {
+    if bytes == 0 || bytes as u64 > there {
         return Ok(false);
+    }
+    if bytes > METADATA_BYTES_MAX {
+        return Ok(is_named);
     }
     let mut metadata = vec![0; bytes];
     file.read_exact_at(&mut metadata, LENGTH_BYTES as u64)?;

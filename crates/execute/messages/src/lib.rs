@@ -30,7 +30,9 @@ pub use file::check_file;
 pub use items::{check as check_items, values_of};
 pub use messages::{EncapsulatedMessage, Messages, Size, Source, fits, message_of};
 pub use opened::Opened;
-pub use schema::{ITEM_BYTES, check as check_schema, check_row, row_bytes, shown};
+pub use schema::{
+    ITEM_BYTES, check as check_schema, check_encoded_schema, check_row, row_bytes, shown,
+};
 
 /// Before a message, since 2019.
 pub const MARKER: [u8; 4] = [0xff; 4];

@@ -13,7 +13,7 @@ use crate::messages::{METADATA_BYTES_MAX, Messages, PREFIX_BYTES, Source, messag
 use crate::{MessageError, schema, wrong};
 
 /// The end of a file: the footer's length and the magic word.
-const TRAILER_BYTES: usize = 10;
+pub(crate) const TRAILER_BYTES: usize = 10;
 
 /// The messages of a file or a stream, and what they are to be decoded by.
 pub struct Opened {

@@ -4,11 +4,12 @@
 //! Once they are made, also those of a Parquet file, a row of them is: a schema alone says how wide
 //! it is at least, as a null takes as much as any other value of fixed size.
 
-use arrow_ipc::{Field, KeyValue, Schema};
+use arrow_cast::base64::{BASE64_STANDARD, Engine};
+use arrow_ipc::{Field, KeyValue, Schema, root_as_message};
 use arrow_schema::{DataType, FieldRef};
 use workahead_footer::COLUMNS_MAX;
 
-use crate::{BYTES_MIN, MessageError, too_much, wrong};
+use crate::{BYTES_MIN, MARKER, MessageError, too_much, wrong};
 
 /// A field without its texts.
 const FIELD_BYTES: usize = 512;
@@ -31,6 +32,19 @@ pub fn check(schema: Schema<'_>, bytes_max: usize) -> Result<(), MessageError> {
     let bytes = fields.chain(pairs).fold(0, usize::saturating_add);
     let most = bytes_max.max(BYTES_MIN);
     if bytes <= most { Ok(()) } else { Err(too_much("its schema", bytes, most, "")) }
+}
+
+/// The same of the schema that Arrow's writers put beside Parquet's, a message in Base64. What is
+/// none, a decoder refuses.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_encoded_schema(text: &str, bytes_max: usize) -> Result<(), MessageError> {
+    let Ok(bytes) = BASE64_STANDARD.decode(text) else { return Ok(()) };
+    let message = bytes.strip_prefix(&MARKER).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
+    let message = root_as_message(message).ok();
+    let schema = message.and_then(|message| message.header_as_schema());
+    schema.map_or(Ok(()), |schema| check(schema, bytes_max))
 }
 
 /// Refuses a schema of which a row takes more than it may, whatever values it has.

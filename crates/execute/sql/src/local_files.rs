@@ -30,6 +30,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use file_checks::FileChecks;
+pub(crate) use file_checks::{bytes_max, is_named_as_arrow};
 use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;

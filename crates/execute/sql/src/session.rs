@@ -39,6 +39,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -294,7 +295,18 @@ impl Session {
                 files::refuse(&plan)?;
             }
             files::check_targets(&plan)?;
+            let csv = match &plan {
+                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table))
+                    if table.file_type.eq_ignore_ascii_case("csv") =>
+                {
+                    Some(table.name.clone())
+                }
+                _ => None,
+            };
             let frame = context.execute_logical_plan(plan).await?;
+            if let Some(name) = csv {
+                tables::check_width(&context, name).await?;
+            }
             let task = Arc::new(frame.task_ctx());
             Ok((sink::guarded(frame.create_physical_plan().await?)?, task))
         };

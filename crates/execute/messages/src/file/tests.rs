@@ -57,7 +57,27 @@ fn file(codec: Option<CompressionType>) -> Vec<u8> {
 fn checked(bytes: &[u8], is_named: bool) -> Result<(), String> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
-    check_file(&file, is_named, || MOST).map_err(|error| error.to_string())
+    check_file(&file, is_named, || MOST).map(drop).map_err(|error| error.to_string())
+}
+
+/// A decoder has no bound for a footer, nor for a first message.
+#[test]
+fn metadata_longer_than_any_are_refused_and_not_passed_over() {
+    let longer = METADATA_BYTES_MAX as i32 + 1;
+    let mut file = tempfile::tempfile().unwrap();
+    file.set_len(longer as u64 + 64).unwrap();
+    file.write_all(&longer.to_le_bytes()).unwrap();
+    let checked = |file: &File, is_named| {
+        check_file(file, is_named, || MOST).map_err(|error| error.to_string())
+    };
+    assert_eq!(checked(&file, false), Ok(false), "it may be anybody's");
+    assert!(checked(&file, true).unwrap_err().contains("message"));
+    file.seek(SeekFrom::End(0)).unwrap();
+    file.write_all(&longer.to_le_bytes()).unwrap();
+    file.write_all(b"ARROW1").unwrap();
+    for is_named in [true, false] {
+        assert!(checked(&file, is_named).unwrap_err().contains("footer"));
+    }
 }
 
 /// Where numbers of eight bytes are that are alike.

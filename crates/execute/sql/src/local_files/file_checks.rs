@@ -3,18 +3,21 @@
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use datafusion::arrow::ipc::reader::FileReader;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
+use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
+use datafusion::parquet::file::metadata::ParquetMetaDataReader;
 use object_store::Result;
 use tokio::task::spawn_blocking;
 use workahead_machine::guarded::guarded;
 use workahead_machine::memory::Memory;
-use workahead_messages::{BYTES_MIN, MessageError};
+use workahead_messages::{BYTES_MIN, MessageError, check_encoded_schema};
 
 use super::failed;
 
@@ -24,6 +27,12 @@ const KNOWN_MAX: usize = 4096;
 const SETTLED: Duration = Duration::from_secs(1);
 /// Names of files that are Arrow's, or damaged.
 const ARROW: [&str; 4] = ["arrow", "arrows", "ipc", "feather"];
+
+/// Whether a file has to be Arrow's by its name.
+pub(crate) fn is_named_as_arrow(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    ending.is_some_and(|ending| ARROW.contains(&ending.as_str()))
+}
 
 /// The files that were looked through.
 #[derive(Debug)]
@@ -49,8 +58,7 @@ impl FileChecks {
         if before.is_some_and(|state| self.known().contains(&state)) {
             return Ok(());
         }
-        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let is_named = ending.is_some_and(|ending| ARROW.contains(&ending.as_str()));
+        let is_named = is_named_as_arrow(path);
         let pool = Arc::clone(&self.pool);
         // It may wait for a device.
         let looked = spawn_blocking(move || {
@@ -58,8 +66,15 @@ impl FileChecks {
                 let most = || bytes_max(pool.as_ref());
                 let metadata = workahead_footer::check_file(&file);
                 fits(metadata.map_err(|why| why.to_string())?, most)?;
-                let checked = workahead_messages::check_file(&file, is_named, most);
-                checked.map_err(|why| why.to_string())
+                // The file's place is that of its reader, too.
+                let place = (&file).stream_position().map_err(|why| why.to_string())?;
+                check_arrow_schema(&file, &most)?;
+                let is_file = workahead_messages::check_file(&file, is_named, most);
+                if is_file.map_err(|why| why.to_string())? && is_named {
+                    // Where this fails DataFusion reads a stream, and `ARRO` as its first length.
+                    FileReader::try_new(&file, None).map_err(|why| why.to_string())?;
+                }
+                (&file).seek(SeekFrom::Start(place)).map_err(|why| why.to_string()).map(drop)
             })
         });
         let looked = looked.await.map_err(|why| failed(path, &why))?;
@@ -98,8 +113,22 @@ fn fits(bytes: usize, bytes_max: impl Fn() -> usize) -> std::result::Result<(), 
     Err(MessageError::TooMuch { what: "its metadata".to_owned(), bytes, bytes_max, or }.to_string())
 }
 
+/// The schema that Arrow's writers put into Parquet's metadata, which were looked through before.
+fn check_arrow_schema(
+    file: &File,
+    bytes_max: &impl Fn() -> usize,
+) -> std::result::Result<(), String> {
+    let Ok(metadata) = ParquetMetaDataReader::new().parse_and_finish(file) else { return Ok(()) };
+    let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+    let mut texts = pairs.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    texts.try_for_each(|pair| {
+        let text = pair.value.as_deref().unwrap_or_default();
+        check_encoded_schema(text, bytes_max()).map_err(|why| why.to_string())
+    })
+}
+
 /// What a part of a file may take: the pool's limit, or what the machine has left.
-fn bytes_max(pool: &dyn MemoryPool) -> usize {
+pub(crate) fn bytes_max(pool: &dyn MemoryPool) -> usize {
     let most = match pool.memory_limit() {
         MemoryLimit::Finite(bytes) => bytes,
         _ => {
@@ -116,9 +145,16 @@ mod tests {
     use std::num::NonZero;
     use std::sync::atomic::AtomicBool;
 
-    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch};
+    use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Schema};
     use datafusion::arrow::ipc::CompressionType;
     use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
+    use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+    use datafusion::parquet::file::metadata::KeyValue;
+    use datafusion::parquet::file::properties::WriterProperties;
 
     use super::*;
     use crate::session::{Joiner, Options, Session};
@@ -274,6 +310,59 @@ mod tests {
             let said = session(joiner).register("t", &path, &NEVER).unwrap_err().to_string();
             assert!(said.contains("its metadata takes "), "{said}");
             assert!(said.contains(" MiB, more than the 256 MiB"), "{said}");
+        }
+    }
+
+    /// Where a file can't be opened, DataFusion reads a stream from its first byte on.
+    #[tokio::test]
+    async fn a_file_whose_dictionary_is_damaged_is_refused() {
+        let texts: DictionaryArray<Int32Type> = ["first", "second"].into_iter().collect();
+        let batch = RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.arrow");
+        let check = async |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            FileChecks::new(Arc::clone(&pool)).check(File::open(&path), &path).await
+        };
+        check(&bytes).await.unwrap();
+        // The ends of the two texts.
+        let ends = [0_i32, 5, 11].map(i32::to_le_bytes).concat();
+        let at = bytes.windows(ends.len()).position(|there| there == ends).unwrap();
+        bytes[at + 4..at + 8].copy_from_slice(&99_i32.to_le_bytes());
+        check(&bytes).await.unwrap_err();
+    }
+
+    #[test]
+    fn the_schema_of_arrow_in_parquet_is_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        let fields = (0..40_000).map(|n| Field::new(format!("{n:0100}"), DataType::Int64, true));
+        let schema = Schema::new(fields.collect::<Vec<_>>());
+        let properties =
+            WriterProperties::builder().set_key_value_metadata(Some(vec![KeyValue::new(
+                ARROW_SCHEMA_META_KEY.to_owned(),
+                datafusion::parquet::arrow::encode_arrow_schema(&schema),
+            )]));
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
+        let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
+            .with_skip_arrow_metadata(true);
+        let file = File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new_with_options(file, batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        for joiner in [Joiner::Ours, Joiner::Stock] {
+            let options = Options { joiner, memory_limit: Some(16 << 20), ..Options::default() };
+            let session = Session::new(&options).unwrap();
+            let said = session.register("t", &path, &NEVER).unwrap_err().to_string();
+            assert!(said.contains("its schema takes "), "{said}");
         }
     }
 

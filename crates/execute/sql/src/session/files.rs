@@ -6,7 +6,9 @@ use std::path::Path;
 use datafusion::common::plan_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
+use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan, Statement};
+
+use crate::local_files::is_named_as_arrow;
 
 /// Settings whose value is a path.
 const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
@@ -15,6 +17,9 @@ const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
 /// DataFusion takes a name for a pattern, and puts files with names of its own beside it.
 pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|part| {
+        if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = part {
+            check_external(table)?;
+        }
         let LogicalPlan::Copy(copy) = part else { return Ok(TreeNodeRecursion::Continue) };
         // Other URLs than paths of this machine are left to their stores.
         let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
@@ -31,6 +36,27 @@ pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
         }
     })
     .map(drop)
+}
+
+/// An error for a table that DataFusion reads or writes beside the store of local files, and for
+/// one of Arrow's whose names don't say so: there it takes any four bytes for a length.
+fn check_external(table: &CreateExternalTable) -> Result<()> {
+    if table.unbounded {
+        return plan_err!("an unbounded table is not supported: leave UNBOUNDED out");
+    }
+    if !table.file_type.eq_ignore_ascii_case("arrow") {
+        return Ok(());
+    }
+    let is_named = |location: &&String| {
+        let path = Path::new(location.as_str());
+        location.ends_with('/') || path.is_dir() || is_named_as_arrow(path)
+    };
+    match table.locations.iter().find(|location| !is_named(location)) {
+        Some(other) => {
+            plan_err!("{other} is not named as a file of Arrow: name it .arrow or .arrows")
+        }
+        None => Ok(()),
+    }
 }
 
 /// An error if any part of a plan reads or writes a file that the statement names, also below

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use datafusion::common::TableReference;
+use datafusion::common::{TableReference, plan_err};
 use datafusion::datasource::file_format::options::ArrowReadOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
@@ -10,6 +10,12 @@ use url::Url;
 use workahead_machine::regular_file;
 
 use super::SessionError;
+use crate::local_files::bytes_max;
+
+/// As in all other files.
+const COLUMNS_MAX: usize = 65_536;
+/// Two numbers of a value: where it ends, in the reader's own form and in the column.
+const VALUE_BYTES: usize = 16;
 
 /// Registers a file, or a directory of Parquet files, as a table.
 pub(super) async fn register(
@@ -47,6 +53,27 @@ pub(super) async fn register(
     })
 }
 
+/// Takes a table of CSV away again that has too many columns: its reader makes room for the ends of
+/// all values of a batch, whatever they are.
+pub(super) async fn check_width(context: &SessionContext, name: TableReference) -> Result<()> {
+    let columns = context.table_provider(name.clone()).await?.schema().fields().len();
+    // One thread reads a file.
+    let rows = context.state().config().batch_size();
+    let bytes = columns.saturating_mul(rows).saturating_mul(VALUE_BYTES);
+    let bytes_max = bytes_max(context.runtime_env().memory_pool.as_ref());
+    if columns <= COLUMNS_MAX && bytes <= bytes_max {
+        return Ok(());
+    }
+    context.deregister_table(name)?;
+    plan_err!(
+        "it has {columns} columns, at most {COLUMNS_MAX}, for which a reader of CSV takes {} MiB, \
+         more than the {} MiB that may be used: raise the memory limit, or set \
+         datafusion.execution.batch_size to less",
+        bytes >> 20,
+        bytes_max >> 20
+    )
+}
+
 async fn of_kind(
     context: &SessionContext,
     name: &str,
@@ -59,7 +86,8 @@ async fn of_kind(
     match kind {
         "csv" => {
             let options = CsvReadOptions::new().file_extension(ending).newlines_in_values(true);
-            context.register_csv(table, url, options).await
+            context.register_csv(table.clone(), url, options).await?;
+            check_width(context, table).await
         }
         "json" | "ndjson" | "jsonl" => {
             let options = JsonReadOptions::default().file_extension(ending);

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use arrow_cast::base64::{BASE64_STANDARD, Engine};
-use arrow_ipc::root_as_message;
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::FOOTER_SIZE;
@@ -15,7 +13,7 @@ use parquet::file::metadata::{
 use parquet::file::reader::Length;
 use workahead_footer::FooterError;
 use workahead_footer::thrift::{Reader, kind};
-use workahead_messages::{BYTES_MIN, MARKER, check_row, check_schema};
+use workahead_messages::{BYTES_MIN, check_encoded_schema, check_row};
 
 use super::super::plain::{self, Texts};
 use super::super::refusal::{refused, too_much};
@@ -87,12 +85,7 @@ fn check_arrow_schema(metadata: &ParquetMetaData, bytes_max: usize) -> anyhow::R
     let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
     let texts = pairs.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
     for text in texts.filter_map(|pair| pair.value.as_ref()) {
-        let Ok(bytes) = BASE64_STANDARD.decode(text) else { continue };
-        let message = bytes.strip_prefix(&MARKER).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
-        let message = root_as_message(message).ok();
-        if let Some(schema) = message.and_then(|message| message.header_as_schema()) {
-            check_schema(schema, bytes_max).map_err(refused)?;
-        }
+        check_encoded_schema(text, bytes_max).map_err(refused)?;
     }
     Ok(())
 }
