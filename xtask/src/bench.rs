@@ -62,6 +62,15 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {
     Ok(true)
 }
 
+/// Prints the words of a bench of its own kind, if one of these wants them.
+fn shows_help(words: &[&str], help: &str) -> bool {
+    let wanted = words.iter().any(|word| ["--help", "-h"].contains(word));
+    if wanted {
+        print!("{help}");
+    }
+    wanted
+}
+
 struct Bench {
     package: String,
     name: String,

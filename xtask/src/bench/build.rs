@@ -118,8 +118,7 @@ struct BuildTime {
 
 /// Clean builds, round by round, with their medians.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{HELP}");
+    if super::shows_help(words, HELP) {
         return Ok(true);
     }
     let options = Options::read(words)?;

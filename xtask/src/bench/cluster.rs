@@ -62,8 +62,7 @@ struct Options {
 
 /// Runs the bench with these words.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{WORDS}");
+    if super::shows_help(words, WORDS) {
         return Ok(true);
     }
     let options = Options::read(words)?;

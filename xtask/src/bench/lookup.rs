@@ -32,8 +32,7 @@ bench/record/; they take 6 GiB of memory.
 
 /// Runs the bench on both kinds of pages.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{HELP}");
+    if super::shows_help(words, HELP) {
         return Ok(true);
     }
     succeed(workspace.cargo(&["build"]).args(PACKAGE))?;

@@ -21,6 +21,8 @@ use super::peers::rounds::median;
 use super::peers::venv::Venv;
 use crate::workspace::{Workspace, succeed};
 
+const HELP: &str = "usage: cargo xtask bench memory [--rounds N] [--rows N] [--limit BYTES]\n";
+
 const ROWS: usize = 20_000_000;
 const LIMIT_BYTES: usize = 300_000_000;
 const THREADS: usize = 2;
@@ -82,8 +84,7 @@ struct Arm {
 
 /// Runs the rounds, and records them.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        println!("usage: cargo xtask bench memory [--rounds N] [--rows N] [--limit BYTES]");
+    if super::shows_help(words, HELP) {
         return Ok(true);
     }
     let options = Options::read(words)?;

@@ -51,8 +51,7 @@ The engines are wheels from PyPI. Whole runs are kept in bench/record/.
 
 /// Runs the selected cases, and records them.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{HELP}");
+    if super::shows_help(words, HELP) {
         return Ok(true);
     }
     let options = Options::read(words)?;

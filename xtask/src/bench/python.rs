@@ -29,8 +29,7 @@ A run without words is kept in bench/record/.
 
 /// Runs it with these words, and keeps a run without any.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{WORDS}");
+    if super::shows_help(words, WORDS) {
         return Ok(true);
     }
     let worker = engine::build(workspace)?;

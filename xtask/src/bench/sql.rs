@@ -40,8 +40,7 @@ A run that leaves nothing out is kept in bench/record/.
 
 /// Runs the bench with these words.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{WORDS}");
+    if super::shows_help(words, WORDS) {
         return Ok(true);
     }
     let (words, file) = without_file(words)?;
