@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use arrow_ipc::reader::read_footer_length;
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 
 use crate::messages::METADATA_BYTES_MAX;
-use crate::opened::{TRAILER_BYTES, footer};
+use crate::opened::{footer, trailer};
 use crate::{Dictionaries, MARKER, MessageError, Opened, fits, items, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
@@ -29,10 +28,10 @@ pub fn check_file(
 ) -> Result<bool, MessageError> {
     let mut end = At { file: file.try_clone()?, at: 0 };
     let length = end.seek(SeekFrom::End(0))?;
-    let is_file = match footer(&mut end, length) {
-        Ok(bytes) => root_as_footer(&bytes).is_ok(),
+    let is_file = match trailer(&mut end, length) {
         // A decoder has no bound for a footer.
-        Err(MessageError::Wrong(_)) if !ends_as_file(file, length)? => false,
+        Ok(trailer) => root_as_footer(&footer(&mut end, trailer)?).is_ok(),
+        Err(MessageError::Wrong(_)) => false,
         Err(other) => return Err(other),
     };
     if is_file {
@@ -69,14 +68,6 @@ fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
         fits(dictionaries.bytes.saturating_add(size.decoding()), bytes_max)?;
     }
     Ok(())
-}
-
-/// Whether the last bytes are those of a file, whatever they say of its footer.
-fn ends_as_file(file: &File, length: u64) -> io::Result<bool> {
-    let Some(before) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(false) };
-    let mut trailer = [0; TRAILER_BYTES];
-    file.read_exact_at(&mut trailer, before)?;
-    Ok(read_footer_length(trailer).is_ok_and(|bytes| bytes > 0))
 }
 
 /// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once. One

@@ -12,8 +12,8 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use crate::messages::{METADATA_BYTES_MAX, Messages, PREFIX_BYTES, Source, message_of};
 use crate::{MessageError, schema, wrong};
 
-/// The end of a file: the footer's length and the magic word.
-pub(crate) const TRAILER_BYTES: usize = 10;
+/// The footer's length and the magic word.
+const TRAILER_BYTES: usize = 10;
 
 /// The messages of a file or a stream, and what they are to be decoded by.
 pub struct Opened {
@@ -33,7 +33,8 @@ impl Opened {
     /// in each other.
     pub fn file(mut file: impl Source + 'static, bytes_max: usize) -> Result<Self, MessageError> {
         let length = file.seek(SeekFrom::End(0))?;
-        let bytes = footer(&mut file, length)?;
+        let trailer = trailer(&mut file, length)?;
+        let bytes = footer(&mut file, trailer)?;
         let footer = root_as_footer(&bytes).map_err(|error| wrong(error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| wrong("it has no schema"))?;
         let schema = schema_of(schema, bytes_max)?;
@@ -75,15 +76,30 @@ impl Opened {
     }
 }
 
-/// The footer of a file of this length.
-pub(crate) fn footer(file: &mut (impl Read + Seek), length: u64) -> Result<Vec<u8>, MessageError> {
-    let before = length.checked_sub(TRAILER_BYTES as u64);
-    let before = before.ok_or_else(|| wrong("it is too short"))?;
-    file.seek(SeekFrom::Start(before))?;
+/// The end of a file: where it begins, and the length of the footer before it.
+pub(crate) struct Trailer {
+    at: u64,
+    footer_bytes: usize,
+}
+
+/// The trailer of a file of this length.
+pub(crate) fn trailer(file: &mut (impl Read + Seek), length: u64) -> Result<Trailer, MessageError> {
+    let at = length.checked_sub(TRAILER_BYTES as u64);
+    let at = at.ok_or_else(|| wrong("it is too short"))?;
+    file.seek(SeekFrom::Start(at))?;
     let mut trailer = [0; TRAILER_BYTES];
     file.read_exact(&mut trailer)?;
-    let bytes = read_footer_length(trailer).map_err(|error| wrong(error.to_string()))?;
-    let begin = before.checked_sub(bytes as u64).filter(|_| bytes <= METADATA_BYTES_MAX);
+    let footer_bytes = read_footer_length(trailer).map_err(|error| wrong(error.to_string()))?;
+    Ok(Trailer { at, footer_bytes })
+}
+
+/// The footer before a trailer.
+pub(crate) fn footer(
+    file: &mut (impl Read + Seek),
+    trailer: Trailer,
+) -> Result<Vec<u8>, MessageError> {
+    let Trailer { at, footer_bytes: bytes } = trailer;
+    let begin = at.checked_sub(bytes as u64).filter(|_| bytes <= METADATA_BYTES_MAX);
     let begin = begin.ok_or_else(|| wrong("its footer is longer than the file"))?;
     file.seek(SeekFrom::Start(begin))?;
     let mut footer = vec![0; bytes];
