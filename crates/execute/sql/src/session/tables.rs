@@ -7,13 +7,12 @@ use datafusion::datasource::file_format::options::ArrowReadOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use url::Url;
+use workahead_footer::COLUMNS_MAX;
 use workahead_machine::regular_file;
 
 use super::SessionError;
 use crate::local_files::bytes_max;
 
-/// As in all other files.
-const COLUMNS_MAX: usize = 65_536;
 /// Two numbers of a value: where it ends, in the reader's own form and in the column.
 const VALUE_BYTES: usize = 16;
 
