@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use arrow_ipc::DictionaryBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_ipc::{DictionaryBatch, Message};
+use arrow_schema::{DataType, Schema, SchemaRef};
 
-use crate::{MessageError, RATIO_USUAL, Size, too_much, wrong};
+use crate::items::{self, values_of};
+use crate::{MessageError, RATIO_USUAL, Size, fits, too_much, wrong};
 
 /// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
 const COPIED_BYTES_MAX: usize = 4 << 30;
@@ -19,6 +20,8 @@ const LOOK_BYTES: usize = 16;
 pub struct Dictionaries {
     /// What each holds by its number.
     of_each: HashMap<i64, usize>,
+    /// Types of their values by their numbers.
+    values: HashMap<i64, DataType>,
     /// What all of them hold.
     pub bytes: usize,
     /// What was copied to make them, or is zeros for the most part.
@@ -39,7 +42,43 @@ impl Dictionaries {
             _ => false,
         });
         let (of_each, fields) = (HashMap::new(), fields.len());
-        Self { of_each, bytes: 0, copied_bytes: 0, fields, are_nested }
+        Self { of_each, values: values_of(schema), bytes: 0, copied_bytes: 0, fields, are_nested }
+    }
+
+    /// Counts a message with the items of its values, before it is decoded.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), or when the items take too much.
+    pub fn check(
+        &mut self,
+        dictionary: &DictionaryBatch<'_>,
+        size: Size,
+        bytes_max: usize,
+    ) -> Result<(), MessageError> {
+        let values = self.values.get(&dictionary.id());
+        if let Some((batch, values)) = dictionary.data().zip(values) {
+            items::check(&batch, [values].into_iter(), bytes_max)?;
+        }
+        self.add(dictionary, size, bytes_max)
+    }
+
+    /// What is in memory while a message is decoded. The items of a batch are counted, too.
+    ///
+    /// # Errors
+    /// When it is more than it may be.
+    pub fn beside(
+        &self,
+        message: &Message<'_>,
+        schema: &Schema,
+        size: Size,
+        bytes_max: usize,
+    ) -> Result<usize, MessageError> {
+        if let Some(batch) = message.header_as_record_batch() {
+            let columns = schema.fields().iter().map(|field| field.data_type());
+            items::check(&batch, columns, bytes_max)?;
+        }
+        let bytes = self.bytes.saturating_add(size.decoding());
+        fits(bytes, bytes_max).map(|()| bytes)
     }
 
     /// Counts a message, before it is decoded.

@@ -1,14 +1,16 @@
 //! A file that somebody may read as Arrow's, looked through from its beginning to its end.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 
+use crate::at::At;
 use crate::messages::METADATA_BYTES_MAX;
 use crate::opened::{footer, trailer};
-use crate::{Dictionaries, MARKER, MessageError, Opened, fits, items, message_of, wrong};
+use crate::{Dictionaries, MARKER, MessageError, Opened, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
 const LENGTH_BYTES: usize = 4;
@@ -26,7 +28,9 @@ pub fn check_file(
     is_named: bool,
     bytes_max: impl Fn() -> usize,
 ) -> Result<bool, MessageError> {
-    let mut end = At { file: file.try_clone()?, at: 0 };
+    let file = &Arc::new(file.try_clone()?);
+    let start = || At::new(Arc::clone(file), 0);
+    let mut end = start();
     let length = end.seek(SeekFrom::End(0))?;
     let is_file = match trailer(&mut end, length) {
         // A decoder has no bound for a footer.
@@ -35,11 +39,11 @@ pub fn check_file(
         Err(other) => return Err(other),
     };
     if is_file {
-        check(Opened::file(At { file: file.try_clone()?, at: 0 }, bytes_max())?, bytes_max())?;
+        check(Opened::file(start(), bytes_max())?, bytes_max())?;
     }
     if is_stream(file, length, is_named)? {
         let bytes_max = bytes_max();
-        check(Opened::stream(At { file: file.try_clone()?, at: 0 }, bytes_max)?, bytes_max)?;
+        check(Opened::stream(start(), bytes_max)?, bytes_max)?;
         return Ok(is_file);
     }
     if is_file || !is_named || length == 0 {
@@ -52,20 +56,12 @@ pub fn check_file(
 fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
     let Opened { mut messages, schema, .. } = opened;
     let mut dictionaries = Dictionaries::new(&schema);
-    let values = items::values_of(&schema);
     while let Some((metadata, size)) = messages.next_checked()? {
         let message = message_of(&metadata)?;
         if let Some(dictionary) = message.header_as_dictionary_batch() {
-            if let Some((batch, values)) = dictionary.data().zip(values.get(&dictionary.id())) {
-                items::check(&batch, [values].into_iter(), bytes_max)?;
-            }
-            dictionaries.add(&dictionary, size, bytes_max)?;
+            dictionaries.check(&dictionary, size, bytes_max)?;
         }
-        if let Some(batch) = message.header_as_record_batch() {
-            let columns = schema.fields().iter().map(|field| field.data_type());
-            items::check(&batch, columns, bytes_max)?;
-        }
-        fits(dictionaries.bytes.saturating_add(size.decoding()), bytes_max)?;
+        dictionaries.beside(&message, &schema, size, bytes_max)?;
     }
     Ok(())
 }
@@ -93,32 +89,6 @@ fn is_stream(file: &File, length: u64, is_named: bool) -> io::Result<bool> {
     file.read_exact_at(&mut metadata, LENGTH_BYTES as u64)?;
     let first = root_as_message(&metadata);
     Ok(first.is_ok_and(|message| message.header_type() == MessageHeader::Schema))
-}
-
-/// A reader with a place of its own, as that of the file is others' too.
-struct At {
-    file: File,
-    at: u64,
-}
-
-impl Read for At {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read_at(room, self.at)?;
-        self.at += bytes as u64;
-        Ok(bytes)
-    }
-}
-
-impl Seek for At {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let at = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
-        };
-        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at)
-    }
 }
 
 #[cfg(test)]

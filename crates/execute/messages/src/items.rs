@@ -12,7 +12,7 @@ use crate::{ITEM_BYTES, MessageError, fits};
 ///
 /// # Errors
 /// When they do.
-pub fn check<'t>(
+pub(crate) fn check<'t>(
     batch: &BatchMessage<'_>,
     columns: impl Iterator<Item = &'t DataType>,
     bytes_max: usize,

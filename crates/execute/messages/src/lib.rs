@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod at;
 mod dictionaries;
 mod file;
 mod items;
@@ -25,10 +26,12 @@ mod schema;
 
 use std::io::{self, ErrorKind};
 
+pub use at::At;
 pub use dictionaries::Dictionaries;
 pub use file::check_file;
-pub use items::{check as check_items, values_of};
-pub use messages::{EncapsulatedMessage, Messages, Size, Source, fits, message_of};
+pub use items::values_of;
+use messages::fits;
+pub use messages::{EncapsulatedMessage, Messages, Size, Source, message_of};
 pub use opened::Opened;
 pub use schema::{
     ITEM_BYTES, check as check_schema, check_encoded_schema, check_row, row_bytes, shown,

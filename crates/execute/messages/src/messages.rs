@@ -336,7 +336,7 @@ fn cut(error: io::Error) -> io::Error {
 ///
 /// # Errors
 /// When it does.
-pub fn fits(bytes: usize, bytes_max: usize) -> Result<(), MessageError> {
+pub(crate) fn fits(bytes: usize, bytes_max: usize) -> Result<(), MessageError> {
     if bytes <= bytes_max {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 //! file, stream ─► workahead_messages ─► checked ─► arrow-ipc's decoder ─► batch
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{Read, Seek};
 
 use arrow_array::{Array, RecordBatch};
@@ -15,8 +15,8 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use workahead_join::run_bytes;
 use workahead_messages::{
-    Dictionaries, EncapsulatedMessage, MessageError, Messages, Opened, RATIO_USUAL, check_items,
-    fits, message_of, values_of,
+    Dictionaries, EncapsulatedMessage, MessageError, Messages, Opened, RATIO_USUAL, message_of,
+    values_of,
 };
 
 use super::plain::{self, Texts};
@@ -32,8 +32,6 @@ pub(super) struct IpcReader {
     /// with all dictionaries.
     bytes_max: usize,
     dictionaries: Dictionaries,
-    /// Types of dictionaries' values by their numbers.
-    values: HashMap<i64, DataType>,
     /// Numbers of the dictionaries that the columns to read need; none if all do.
     needed: Option<HashSet<i64>>,
     texts: Texts,
@@ -74,7 +72,6 @@ impl IpcReader {
             decoder: FileDecoder::new(schema.clone(), version),
             bytes_max,
             dictionaries: Dictionaries::new(&schema),
-            values: values_of(&schema),
             needed: None,
             texts: Texts::Keys,
             unused_bytes: 0,
@@ -133,23 +130,8 @@ impl IpcReader {
         if self.needed.as_ref().is_some_and(|needed| !needed.contains(&dictionary.id())) {
             return Ok(false);
         }
-        let values = self.values.get(&dictionary.id());
-        if let Some((batch, values)) = dictionary.data().zip(values) {
-            check_items(&batch, [values].into_iter(), self.bytes_max)?;
-        }
-        self.dictionaries.add(&dictionary, message.size, self.bytes_max)?;
+        self.dictionaries.check(&dictionary, message.size, self.bytes_max)?;
         Ok(true)
-    }
-
-    /// What is in memory while a batch is decoded.
-    fn count_batch(&self, message: &EncapsulatedMessage) -> Result<usize, MessageError> {
-        if let Some(batch) = message_of(&message.bytes)?.header_as_record_batch() {
-            let columns = self.schema.fields().iter().map(|field| field.data_type());
-            check_items(&batch, columns, self.bytes_max)?;
-        }
-        let beside = self.dictionaries.bytes.saturating_add(message.size.decoding());
-        fits(beside, self.bytes_max)?;
-        Ok(beside)
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
@@ -161,7 +143,9 @@ impl IpcReader {
                 }
                 continue;
             }
-            let beside = self.count_batch(&message).map_err(refused)?;
+            let beside =
+                self.dictionaries.beside(&header, &self.schema, message.size, self.bytes_max);
+            let beside = beside.map_err(refused)?;
             let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
             if let Some(batch) = batch {
                 self.check_used(&batch, &message)?;

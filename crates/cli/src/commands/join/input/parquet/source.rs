@@ -1,7 +1,7 @@
 //! A file that many read at places of their own, through one descriptor, until the user interrupts.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
+use workahead_messages::At;
 
 use super::super::interruptible::check;
 use super::super::refusal::UNUSED_BYTES_MAX;
@@ -60,25 +61,11 @@ impl ChunkReader for Source {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         check(self.interrupted)?;
-        Ok(BufReader::new(At { file: self.file.clone(), at: start }))
+        Ok(BufReader::new(At::new(self.file.clone(), start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.bytes(start, length);
         bytes.map(Bytes::from).map_err(|error| ParquetError::External(Box::new(error)))
-    }
-}
-
-/// A reader at a place.
-pub(super) struct At {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for At {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read_at(room, self.at)?;
-        self.at += bytes as u64;
-        Ok(bytes)
     }
 }
