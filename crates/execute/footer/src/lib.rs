@@ -34,6 +34,8 @@ const METADATA_BYTES_MAX: u64 = 128 << 20;
 /// A column of a row group decoded.
 const CHUNK_BYTES: usize = 512;
 
+/// The key of Arrow's schema.
+const ARROW_SCHEMA: &[u8] = b"ARROW:schema";
 /// The end of a file, after the length of its footer.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// The length of the footer and the magic.
@@ -93,11 +95,15 @@ const COLUMN_ORDER: [u8; 2] = [kind::STRUCT; 2];
 /// # Errors
 /// When a decoder would recurse too deep, or make room for what is not there.
 pub fn check(footer: &[u8]) -> Result<usize, FooterError> {
-    walk(footer, &mut |_| Ok(()))
+    walk(footer, &mut |_| Ok(()), &mut Vec::new())
 }
 
-/// The same, with a look at where the page indexes are.
-fn walk(footer: &[u8], visit: &mut Visit<'_>) -> Result<usize, FooterError> {
+/// The same, with a look at where the page indexes are, and at Arrow's schemas.
+fn walk<'a>(
+    footer: &'a [u8],
+    visit: &mut Visit<'_>,
+    arrow_schemas: &mut Vec<&'a [u8]>,
+) -> Result<usize, FooterError> {
     let (mut schema, mut groups, mut pairs) = (None, 0, 0);
     let mut reader = Reader::new(footer);
     let walked = reader.fields(&FILE, |reader, field| {
@@ -111,7 +117,7 @@ fn walk(footer: &[u8], visit: &mut Visit<'_>) -> Result<usize, FooterError> {
             }
             5 => {
                 pairs += reader.clone().list()?.1;
-                reader.structs(|reader| reader.known(&KEY_VALUE))?;
+                reader.structs(|reader| key_value(reader, arrow_schemas))?;
             }
             7 => reader.structs(|reader| reader.known(&COLUMN_ORDER))?,
             _ => {}
@@ -131,38 +137,72 @@ fn walk(footer: &[u8], visit: &mut Visit<'_>) -> Result<usize, FooterError> {
     Ok([chunks, pairs, reader.number_bytes()].into_iter().fold(bytes, usize::saturating_add))
 }
 
-/// About how many bytes the footer of a file and the page indexes that it points to take once they
-/// are decoded. Of what does not end as Parquet's files do, or is encrypted, nothing is looked at,
-/// and a decoder refuses it. Decoders don't look at a file's beginning.
+/// Passes over a pair; the value of one that is Arrow's schema is kept.
+fn key_value<'a>(
+    reader: &mut Reader<'a>,
+    arrow_schemas: &mut Vec<&'a [u8]>,
+) -> Result<(), Malformed> {
+    let (mut key, mut value) = (None, None);
+    reader.fields(&KEY_VALUE, |reader, field| {
+        match field {
+            1 => key = Some(reader.binary()?),
+            2 => value = Some(reader.binary()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    if key == Some(ARROW_SCHEMA) {
+        arrow_schemas.extend(value);
+    }
+    Ok(())
+}
+
+/// A file's metadata, as a decoder takes them.
+#[derive(Debug, Default)]
+pub struct Metadata {
+    /// About how many bytes its footer and the page indexes that it points to take.
+    pub bytes: usize,
+    /// The schema that Arrow's writers put beside Parquet's, a message in Base64, as often as it is
+    /// there.
+    pub arrow_schemas: Vec<Vec<u8>>,
+}
+
+/// The metadata of a file. Of what does not end as Parquet's files do, or is encrypted, nothing is
+/// looked at, and a decoder refuses it. Decoders don't look at a file's beginning.
 ///
 /// # Errors
 /// As [`check`], or when it can't be read, or not at once.
-pub fn check_file(file: &File) -> Result<usize, FooterError> {
+pub fn check_file(file: &File) -> Result<Metadata, FooterError> {
     let size = file.metadata()?.len();
-    let Some(tail) = size.checked_sub(TAIL_BYTES) else { return Ok(0) };
+    let Some(tail) = size.checked_sub(TAIL_BYTES) else { return Ok(Metadata::default()) };
     let mut bytes = Vec::new();
     read(file, tail, TAIL_BYTES, &mut bytes)?;
     let Some(length) = bytes.strip_suffix(MAGIC).and_then(<[u8]>::first_chunk) else {
-        return Ok(0);
+        return Ok(Metadata::default());
     };
     let length = u32::from_le_bytes(*length).into();
     // A decoder refuses one that is longer than the file.
-    let Some(start) = tail.checked_sub(length) else { return Ok(0) };
+    let Some(start) = tail.checked_sub(length) else { return Ok(Metadata::default()) };
     read(file, start, length, &mut bytes)?;
     let mut indexes =
         PageIndexes { file, size, bytes: Vec::new(), span: (size, 0), sum: 0, decoded: 0 };
-    let mut refusal = None;
-    let walked = walk(&bytes, &mut |index| {
+    let (mut refusal, mut arrow_schemas) = (None, Vec::new());
+    let mut check = |index| {
         indexes.check(&index).map_err(|why| {
             refusal = Some(why);
             Malformed::Wrong
         })
-    });
+    };
+    let walked = walk(&bytes, &mut check, &mut arrow_schemas);
     let decoded = refusal.map_or(walked, Err)?.saturating_add(indexes.decoded);
     // Decoders read them as one piece, with what is between them.
     let (first, last) = indexes.span;
     let gaps = last.saturating_sub(first).saturating_sub(indexes.sum);
-    if gaps <= METADATA_BYTES_MAX { Ok(decoded) } else { Err(FooterError::Place) }
+    if gaps > METADATA_BYTES_MAX {
+        return Err(FooterError::Place);
+    }
+    let arrow_schemas = arrow_schemas.into_iter().map(<[u8]>::to_vec).collect();
+    Ok(Metadata { bytes: decoded, arrow_schemas })
 }
 
 /// The page indexes of a file.
@@ -267,7 +307,7 @@ mod tests {
     fn file(bytes: &[u8]) -> Result<usize, FooterError> {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(bytes, 0).unwrap();
-        check_file(&file)
+        check_file(&file).map(|metadata| metadata.bytes)
     }
 
     #[test]

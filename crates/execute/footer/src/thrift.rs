@@ -151,10 +151,7 @@ impl<'a> Reader<'a> {
             kind::I16 | kind::I32 | kind::I64 => self.varint().map(drop),
             kind::DOUBLE => self.pass(8),
             kind::UUID => self.pass(16),
-            kind::BINARY => {
-                let bytes = self.size()?;
-                self.pass(bytes)
-            }
+            kind::BINARY => self.binary().map(drop),
             kind::LIST | kind::SET => {
                 let (kind, elements) = self.list()?;
                 if matches!(kind, kind::I16 | kind::I32 | kind::I64) {
@@ -222,6 +219,13 @@ impl<'a> Reader<'a> {
             true => Ok(()),
             false => Err(Malformed::Ends),
         }
+    }
+
+    /// A text or bytes.
+    pub(crate) fn binary(&mut self) -> Result<&'a [u8], Malformed> {
+        let bytes = self.size()?;
+        self.pass(bytes)?;
+        Ok(&self.bytes[self.at - bytes..self.at])
     }
 
     pub(crate) fn pass(&mut self, bytes: usize) -> Result<(), Malformed> {

@@ -39,7 +39,7 @@ pub fn check(schema: Schema<'_>, bytes_max: usize) -> Result<(), MessageError> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_encoded_schema(text: &str, bytes_max: usize) -> Result<(), MessageError> {
+pub fn check_encoded_schema(text: &[u8], bytes_max: usize) -> Result<(), MessageError> {
     let Ok(bytes) = BASE64_STANDARD.decode(text) else { return Ok(()) };
     let message = bytes.strip_prefix(&MARKER).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
     let message = root_as_message(message).ok();

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,11 @@ use std::time::{Duration, SystemTime};
 
 use datafusion::arrow::ipc::reader::FileReader;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
-use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
-use datafusion::parquet::file::metadata::ParquetMetaDataReader;
 use object_store::Result;
 use tokio::task::spawn_blocking;
 use workahead_machine::guarded::guarded;
 use workahead_machine::memory::Memory;
-use workahead_messages::{BYTES_MIN, MessageError, check_encoded_schema};
+use workahead_messages::{At, BYTES_MIN, MessageError, check_encoded_schema};
 
 use super::failed;
 
@@ -65,16 +63,18 @@ impl FileChecks {
             guarded(|| {
                 let most = || bytes_max(pool.as_ref());
                 let metadata = workahead_footer::check_file(&file);
-                fits(metadata.map_err(|why| why.to_string())?, most)?;
-                // The file's place is that of its reader, too.
-                let place = (&file).stream_position().map_err(|why| why.to_string())?;
-                check_arrow_schema(&file, &most)?;
+                let metadata = metadata.map_err(|why| why.to_string())?;
+                fits(metadata.bytes, most)?;
+                for text in &metadata.arrow_schemas {
+                    check_encoded_schema(text, most()).map_err(|why| why.to_string())?;
+                }
                 let is_file = workahead_messages::check_file(&file, is_named, most);
                 if is_file.map_err(|why| why.to_string())? && is_named {
                     // Where this fails DataFusion reads a stream, and `ARRO` as its first length.
-                    FileReader::try_new(&file, None).map_err(|why| why.to_string())?;
+                    let file = At::new(Arc::new(file), 0);
+                    FileReader::try_new(file, None).map_err(|why| why.to_string())?;
                 }
-                (&file).seek(SeekFrom::Start(place)).map_err(|why| why.to_string()).map(drop)
+                Ok::<_, String>(())
             })
         });
         let looked = looked.await.map_err(|why| failed(path, &why))?;
@@ -113,20 +113,6 @@ fn fits(bytes: usize, bytes_max: impl Fn() -> usize) -> std::result::Result<(), 
     Err(MessageError::TooMuch { what: "its metadata".to_owned(), bytes, bytes_max, or }.to_string())
 }
 
-/// The schema that Arrow's writers put into Parquet's metadata, which were looked through before.
-fn check_arrow_schema(
-    file: &File,
-    bytes_max: &impl Fn() -> usize,
-) -> std::result::Result<(), String> {
-    let Ok(metadata) = ParquetMetaDataReader::new().parse_and_finish(file) else { return Ok(()) };
-    let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
-    let mut texts = pairs.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
-    texts.try_for_each(|pair| {
-        let text = pair.value.as_deref().unwrap_or_default();
-        check_encoded_schema(text, bytes_max()).map_err(|why| why.to_string())
-    })
-}
-
 /// What a part of a file may take: the pool's limit, or what the machine has left.
 pub(crate) fn bytes_max(pool: &dyn MemoryPool) -> usize {
     let most = match pool.memory_limit() {
@@ -149,10 +135,9 @@ mod tests {
     use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Schema};
     use datafusion::arrow::ipc::CompressionType;
     use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-
     use datafusion::execution::memory_pool::UnboundedMemoryPool;
-    use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+    use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter};
     use datafusion::parquet::file::metadata::KeyValue;
     use datafusion::parquet::file::properties::WriterProperties;
 

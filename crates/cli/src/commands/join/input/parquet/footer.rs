@@ -85,7 +85,7 @@ fn check_arrow_schema(metadata: &ParquetMetaData, bytes_max: usize) -> anyhow::R
     let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
     let texts = pairs.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
     for text in texts.filter_map(|pair| pair.value.as_ref()) {
-        check_encoded_schema(text, bytes_max).map_err(refused)?;
+        check_encoded_schema(text.as_bytes(), bytes_max).map_err(refused)?;
     }
     Ok(())
 }
