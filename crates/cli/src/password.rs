@@ -1,7 +1,7 @@
 //! Passwords of servers and tokens of clusters on their way into this process: out of the list of
 //! processes, or typed.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -48,50 +48,57 @@ pub(crate) fn leave_process_list() -> anyhow::Result<()> {
 /// The commands that connect to a server by its URL.
 const COMMANDS: [&str; 4] = ["study", "advise", "capacity", "capture"];
 
+/// The values of an option among arguments: where each is, whether behind `=`, and itself.
+fn values<'a>(
+    texts: &'a [&'a str],
+    option: &'a str,
+) -> impl Iterator<Item = (usize, bool, &'a str)> {
+    texts.iter().enumerate().filter_map(move |(at, text)| {
+        let inline = text.strip_prefix(option).and_then(|rest| rest.strip_prefix('='));
+        let is_next = at > 0 && texts[at - 1] == option;
+        inline.map(|url| (at, true, url)).or(is_next.then_some((at, false, *text)))
+    })
+}
+
+fn texts(arguments: &[OsString]) -> Vec<&str> {
+    arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect()
+}
+
 /// The arguments without the password of a URL after `--attach`, and that password.
 fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
     let [_, command, ..] = arguments else { return None };
     if !COMMANDS.iter().any(|name| command == name) {
         return None;
     }
-    let mut found = None;
-    let mut after_option = false;
-    let without = arguments.iter().map(|argument| {
-        let text = argument.to_str().unwrap_or_default();
-        let inline = text.strip_prefix(OPTION).and_then(|rest| rest.strip_prefix('='));
-        let url = inline.or(Some(text).filter(|_| after_option));
-        after_option = argument == OsStr::new(OPTION);
-        let Some((url, password)) = url.and_then(Target::split_password) else {
-            return argument.clone();
-        };
-        found = Some(password);
-        if inline.is_some() { format!("{OPTION}={url}").into() } else { url.into() }
-    });
-    let without = without.collect();
+    let (mut without, mut found) = (arguments.to_vec(), None);
+    for (at, is_inline, url) in values(&texts(arguments), OPTION) {
+        if let Some((url, password)) = Target::split_password(url) {
+            without[at] = if is_inline { format!("{OPTION}={url}").into() } else { url.into() };
+            found = Some(password);
+        }
+    }
     Some((without, found?))
 }
 
 /// The arguments without the URL of a cluster, which has its token, and that URL.
 fn without_token(arguments: &[OsString]) -> Option<(Vec<OsString>, String)> {
-    let texts: Vec<&str> =
-        arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    let texts = texts(arguments);
     let is_url = |text: &&str| text.starts_with(CLUSTER_SCHEME);
-    let at = match texts[..] {
-        [_, "sql", ..] => texts.iter().enumerate().find_map(|(at, text)| {
-            let inline = text.strip_prefix(CLUSTER_OPTION).and_then(|rest| rest.strip_prefix('='));
-            let next = (*text == CLUSTER_OPTION).then(|| texts.get(at + 1).copied()).flatten();
-            let inline = inline.filter(is_url).map(|url| (at..at + 1, url));
-            inline.or(next.filter(is_url).map(|url| (at..at + 2, url)))
-        }),
+    let (range, url) = match texts[..] {
+        [_, "sql", ..] => {
+            let mut values = values(&texts, CLUSTER_OPTION);
+            let (at, is_inline, url) = values.find(|(.., url)| is_url(url))?;
+            (at - usize::from(!is_inline)..at + 1, url)
+        }
         [_, "cluster", "status", ..] => {
             let at = texts.iter().position(is_url)?;
-            Some((at..at + 1, texts[at]))
+            (at..at + 1, texts[at])
         }
-        _ => None,
+        _ => return None,
     };
-    let (range, url) = at?;
-    let kept = arguments.iter().enumerate().filter(|(at, _)| !range.contains(at));
-    Some((kept.map(|(_, argument)| argument.clone()).collect(), url.to_owned()))
+    let mut without = arguments.to_vec();
+    without.drain(range);
+    Some((without, url.to_owned()))
 }
 
 /// Prompts for a password at the terminal, without echo; `None` where standard input is none.
