@@ -24,7 +24,7 @@ pub(crate) fn csv(results: &Results) -> String {
     names.extend(settings.iter().map(|name| format!("setting.{name}")));
     names.extend(FIGURES.map(str::to_owned));
     names.extend(measures.iter().map(|name| format!("measure.{name}")));
-    names.extend(["tier", "failure", "cannot", "impossible"].map(str::to_owned));
+    names.extend(["tier", "failure", "limitation", "impossible"].map(str::to_owned));
     let mut text = line(&names);
     for cell in view.cells() {
         let mut fields =
@@ -40,7 +40,7 @@ pub(crate) fn csv(results: &Results) -> String {
             results.record.host.tier.clone()
         });
         fields.push(finding.failure.clone().unwrap_or_default());
-        fields.push(finding.cannot.clone().unwrap_or_default());
+        fields.push(finding.limitation.clone().unwrap_or_default());
         fields.push(finding.impossible.clone().unwrap_or_default());
         text.push_str(&line(&fields));
     }

@@ -149,15 +149,15 @@ fn of_cells(view: &View<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for finding in &view.findings {
         let impossible = finding.impossible.as_ref().map(|why| format!("not run here, {why}"));
-        if let Some(reason) = impossible.or_else(|| finding.cannot.clone()) {
+        if let Some(reason) = impossible.or_else(|| finding.limitation.clone()) {
             reasons.entry(reason).or_default().push(finding.label.clone());
         }
     }
-    let sentence = |(cannot, labels): (String, Vec<String>)| {
-        let cannot = words::capital(cannot.trim_end_matches('.'));
+    let sentence = |(limitation, labels): (String, Vec<String>)| {
+        let limitation = words::capital(limitation.trim_end_matches('.'));
         match labels.len() {
-            few if few <= NAMED_MAX => format!("{cannot}: {}.", labels.join("; ")),
-            many => format!("{cannot}: {}.", words::counted(many, "cell")),
+            few if few <= NAMED_MAX => format!("{limitation}: {}.", labels.join("; ")),
+            many => format!("{limitation}: {}.", words::counted(many, "cell")),
         }
     };
     reasons.into_iter().map(sentence).collect()

@@ -73,7 +73,7 @@ pub struct Finding {
     /// Why there is no sample, or not all of them.
     pub failure: Option<String>,
     /// The limitation of this machine for it.
-    pub cannot: Option<String>,
+    pub limitation: Option<String>,
     /// Why it can't be run on this machine.
     pub impossible: Option<String>,
 }
@@ -305,7 +305,7 @@ impl Results {
             is_baseline: !baseline.is_empty()
                 && self.run_plan.baseline_of(cell, baseline).is_some_and(|b| b.index == cell.index),
             failure: self.failure(cell.index).map(str::to_owned),
-            cannot: need
+            limitation: need
                 .filter(|need| need.impossible.is_none())
                 .and_then(|need| need.limitation.as_ref())
                 .map(ToString::to_string),

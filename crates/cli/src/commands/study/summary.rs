@@ -275,7 +275,7 @@ fn short(reason: &str) -> String {
 /// Remarks that hold for many cells, each once under the table instead of in every row.
 fn remarks_of_all(findings: &[Finding]) -> Option<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for reason in findings.iter().filter_map(|finding| finding.cannot.as_deref()) {
+    for reason in findings.iter().filter_map(|finding| finding.limitation.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
     let line = |(reason, cells): (&str, usize)| format!("{}: {reason}", count(cells, "cell"));
