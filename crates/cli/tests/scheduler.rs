@@ -42,6 +42,40 @@ fn nothing_runs_here() {
     }
 }
 
+/// The threads of two programs wait for CPUs beside each other, and both use a MiB or more.
+#[test]
+fn advice_is_by_the_threads_that_run() {
+    let place = Place::new();
+    let mut loads: Vec<_> =
+        [(); 2].map(|()| place.start(&["scheduler", "load", "memory", "4", "0s", "60s"])).into();
+    let advice = place.json(&["scheduler", "advise", "--for", "3s"]);
+    let text = place.run(&["scheduler", "advise", "--for", "1s"]);
+    for load in &mut loads {
+        load.kill().unwrap();
+        load.wait().unwrap();
+    }
+    assert!(advice["waiting_per_cpu"].as_f64().unwrap() > 1.0, "{advice}");
+    assert!(!advice["caches"].as_array().unwrap().is_empty(), "{advice}");
+    let groups = advice["groups"].as_array().unwrap();
+    for pid in loads.iter().map(std::process::Child::id) {
+        // By other keys both are one group.
+        let own = |group: &&serde_json::Value| {
+            group["name"].as_str().unwrap().ends_with(&format!("({pid})"))
+        };
+        let Some(group) = groups.iter().find(own).filter(|_| advice["key"] == "mm") else {
+            assert_ne!(advice["key"], "mm", "{advice}");
+            continue;
+        };
+        assert!(group["threads"].as_u64().unwrap() >= 4, "{group}");
+        assert!((0.1..1.0).contains(&group["chance"].as_f64().unwrap()), "{group}");
+        assert!(group["working_set_bytes"].as_u64().unwrap() >= 1 << 20, "{group}");
+    }
+    assert!(text.status.success());
+    let said = String::from_utf8(text.stdout).unwrap();
+    assert!(said.contains("its own waits"), "{said}");
+    place.fails(&["scheduler", "advise", "--for", "10ms"], 2);
+}
+
 /// Two schedulers under a load, each better at something.
 const RECORD: &str = r#"{
   "workahead": "0.1.0", "kernel": "6.18.15", "cpu": "made up", "cpus": 4, "cores": 2,

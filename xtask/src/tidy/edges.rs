@@ -63,9 +63,19 @@ const HOUSE: [House; 25] = [
         may_use: &["engines", "study", "lookup", "walks", "workloads", "counters", "machine"],
         never: ARROW_AND_ENGINES,
     },
+    // Its tests hold the scheduler's advice against modelled run queues.
     House {
         name: "modelled",
-        may_use: &["native", "simulator", "engines", "study", "walks", "workloads", "machine"],
+        may_use: &[
+            "native",
+            "simulator",
+            "engines",
+            "study",
+            "walks",
+            "workloads",
+            "machine",
+            "scheduler",
+        ],
         never: ARROW_AND_ENGINES,
     },
     // Re-rendering never re-runs: report can't reach what runs.

@@ -1,5 +1,6 @@
 //! `workahead scheduler`: threads of an aggregation group scheduled together (sched_ext).
 
+mod advise;
 mod compare;
 mod load;
 mod test;
@@ -44,6 +45,9 @@ enum Action {
     },
     /// Detach the running scheduler
     Stop,
+    /// Say whether it could help the load that runs now, from a minute of observation; changes
+    /// nothing, and needs no sched_ext
+    Advise(advise::Args),
     /// Find the bonus and limit that suit the current load, and keep them set
     Tune(TuneArgs),
     /// Try it on this machine for half a minute with its own load, compare switches with and
@@ -131,6 +135,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Stats { json } => stats(json),
         Action::Stop => Ok(Remote::find()?.ask_to_stop()?),
         Action::Tune(args) => tune(&args),
+        Action::Advise(args) => advise::run(&args),
         Action::Test(args) => test::run(&args),
         Action::Compare(args) => compare::run(&args),
         Action::Load(args) => load::run(&args),

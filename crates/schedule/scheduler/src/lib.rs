@@ -9,6 +9,7 @@
 //!                                                        ─► the kernel's own scheduler again
 //!   External::start ─► it schedules by another program of sched_ext, until that is stopped
 //!   Observer::attach ─► the same counts of switches, whichever scheduler runs
+//!   RunQueues (/proc) ─► GroupedLoad::advice: whether aggregation can help, before any of it
 //! ```
 //!
 //! **How long a task waits.** Aggregation passes over a thread that wakes up for at most
@@ -30,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod error;
 #[cfg(feature = "bpf")]
 mod external;
@@ -44,6 +46,7 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod notify;
 mod roles;
+mod run_queues;
 #[cfg(feature = "bpf")]
 mod service;
 #[cfg(feature = "bpf")]
@@ -55,6 +58,7 @@ mod tuning;
 mod wire;
 mod words;
 
+pub use advice::{Advice, CacheLevel, GroupLoad, GroupedLoad, Obstacle};
 pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use external::{External, program};
@@ -67,6 +71,7 @@ pub use metrics::Metrics;
 #[cfg(target_os = "linux")]
 pub use notify::notify;
 pub use roles::Roles;
+pub use run_queues::{GroupUse, KEYS, RunQueues, UsedPages};
 #[cfg(feature = "bpf")]
 pub use service::Service;
 #[cfg(feature = "bpf")]
