@@ -19,8 +19,8 @@ fn every_question_is_a_study_to_save_and_edit() {
         let output = place.run(&asked);
         assert!(output.status.success(), "{}", text(&output.stderr));
         fs::write(place.path("asked.toml"), &output.stdout).unwrap();
-        let plan = place.json(&["study", "plan", "asked.toml"]);
-        assert_eq!(plan["cells"].as_array().unwrap().len(), 2, "{question}");
+        let run_plan = place.json(&["study", "plan", "asked.toml"]);
+        assert_eq!(run_plan["cells"].as_array().unwrap().len(), 2, "{question}");
     }
     assert_eq!(place.names(), ["asked.toml"], "nothing was run");
 }
@@ -213,6 +213,6 @@ fn joins_of_statements_are_run_once_more_for_their_plans() {
     assert!(said.contains("no statement in it that reads"), "{said}");
     let study = place.run(&["advise", "joins", "--sql", "select 1", "--study"]);
     fs::write(place.path("asked.toml"), &study.stdout).unwrap();
-    let plan = place.json(&["study", "plan", "asked.toml"]);
-    assert_eq!(plan["cells"].as_array().unwrap().len(), 1);
+    let run_plan = place.json(&["study", "plan", "asked.toml"]);
+    assert_eq!(run_plan["cells"].as_array().unwrap().len(), 1);
 }

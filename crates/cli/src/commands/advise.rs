@@ -24,7 +24,7 @@ use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
 use workahead_study::results::Results;
 use workahead_study::runner::{End, Event};
-use workahead_study::session::{CheckedPlan, Setup};
+use workahead_study::session::{CheckedRunPlan, Setup};
 use workahead_study::spec::Spec;
 
 use super::study::arguments::{DataArguments, OutArguments, ServerArguments};
@@ -279,7 +279,7 @@ impl Ask {
 
 /// Refuses a question that this machine, or the server, can't answer.
 fn check(spec: &Spec, setup: &Setup<anyhow::Error>) -> anyhow::Result<()> {
-    let checked = CheckedPlan::new(spec, setup)?;
+    let checked = CheckedRunPlan::new(spec, setup)?;
     let run_plan = &checked.run_plan;
     if run_plan.cells.len() - run_plan.skipped.len() > 1 {
         return Ok(());

@@ -84,7 +84,7 @@ impl Results {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
         let run_plan = RunPlan::new(&spec).skipping(&record.needs);
-        let mut observations = log::read(dir, &record.plan, &run_plan)?;
+        let mut observations = log::read(dir, &record.run_plan_fingerprint, &run_plan)?;
         let block = |observation: &Observation| run_plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
         Ok(Results { record, spec, run_plan, observations: observations.into() })
