@@ -143,7 +143,7 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
     let choice =
         Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0, spare: 0 };
     let mut counter =
-        Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine);
+        Counter::prepare(&choice, Table::here(), &mut Live, &machine).explained(&machine);
     let mut subject = args.target.subject()?;
     let takes_turns = counter.header().groups.len() > 1;
     if !takes_turns {
