@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use workahead_study::paper::Requirement;
+use workahead_study::claim::Requirement;
 use workahead_study::verdict::{self, Verdict, Word};
 
 use crate::facts::machine_of;

@@ -162,7 +162,7 @@ mod tests {
         let chart = "[method]\ncharts = [{ kind = \"bars\" }]";
         let claim =
             "[[paper]]\nrow = \"E0.2\"\nfigure = \"1\"\nratio = 2.0\nsays = \"x\"\n[method]";
-        for (given, at) in [(chart, "chart 1"), (claim, "paper E0.2")] {
+        for (given, at) in [(chart, "chart 1"), (claim, "claim E0.2")] {
             let timed = message("[method]", given);
             assert!(timed.contains(at) && timed.contains("`instructions_per_tuple`"), "{timed}");
         }

@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::claim::Claim;
 use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::log;
 use crate::measure::{INSTRUCTIONS, THROUGHPUT, TIMES};
 use crate::observation::{Observation, Outcome};
-use crate::paper::Claim;
 use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
 use crate::run_plan::RunPlan;
@@ -315,12 +315,12 @@ impl Results {
 
     /// A verdict for every claim of the paper, in the study's order.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        self.verdicts_of(self.spec.paper.iter())
+        self.verdicts_of(self.spec.claims.iter())
     }
 
     /// The same with every claim reduced to its direction, for figures that the paper only draws.
     pub fn verdicts_of_direction(&self) -> Vec<Verdict> {
-        self.verdicts_of(self.spec.paper.iter().map(verdict::direction_only))
+        self.verdicts_of(self.spec.claims.iter().map(verdict::direction_only))
     }
 
     fn verdicts_of<C: Borrow<Claim>>(&self, claims: impl Iterator<Item = C>) -> Vec<Verdict> {

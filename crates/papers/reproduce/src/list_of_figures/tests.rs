@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use workahead_study::catalogue;
-use workahead_study::paper::Claim;
+use workahead_study::claim::Claim;
 use workahead_study::spec::Spec;
 
 use super::*;
@@ -61,7 +61,7 @@ fn claims(paper: Paper) -> Vec<Claim> {
         let (id, text) = catalogue::find(id.as_ref()).unwrap();
         Spec::parse(&id, &text).unwrap()
     });
-    let of_paper = specs.flat_map(|spec| spec.paper);
+    let of_paper = specs.flat_map(|spec| spec.claims);
     of_paper.filter(|claim| claim.row.starts_with(paper.prefix)).collect()
 }
 
