@@ -12,7 +12,7 @@
 //! what the system says. A repetition in which a thread lost its CPU to something else shows
 //! nothing and is thrown away.
 
-mod seen;
+mod sibling_pair;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::topology::Smt;
 
-pub use seen::{SiblingPair, Source};
+pub use sibling_pair::{SiblingPair, Source};
 
 use super::deadline::Deadline;
 use super::team;
