@@ -24,7 +24,7 @@ pub(crate) fn limitations(view: &View<'_>) -> Vec<String> {
         );
     } else if !view.results.is_timed() {
         sentences.push(format!(
-            "Time, cycles, and what this machine’s own caches do: everything was {}. {}.",
+            "Time, cycles, and the work of this machine’s own caches: everything was {}. {}.",
             workahead_counters::instrumented::LABEL,
             words::capital(&view.tier())
         ));

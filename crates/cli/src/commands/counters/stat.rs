@@ -71,10 +71,10 @@ pub(crate) struct Args {
     /// How long each group of events is counted before the next has its turn, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     slot: f64,
-    /// Keep what was counted, slot by slot
+    /// Record the counts, slot by slot
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Count nothing, show what was recorded
+    /// Count nothing, show a recording
     #[arg(long, value_name = "FILE", conflicts_with_all = LIVE)]
     recorded: Option<PathBuf>,
     /// Every table of Keeton et al. (1998), the printed figures beside those counted: counts every

@@ -176,7 +176,7 @@ fn a_sentence_a_table_and_notes() {
 fn what_is_hidden_widens_the_answer() {
     let mut observed = CONTENDED.observed(SEEN, 3);
     let all = observed.capacity().unwrap();
-    let says = "what 3 sessions of other users wait for".to_owned();
+    let says = "the waits of 3 sessions of other users".to_owned();
     observed.missing = vec![Missing { says, hides_a_limit: true }];
     let less = observed.capacity().unwrap();
     assert_eq!(less.ceiling_interval.low, less.loads_per_s.high);

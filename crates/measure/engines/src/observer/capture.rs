@@ -342,7 +342,7 @@ impl Recorder {
         self.capture.events.values_mut().for_each(|sum| *sum /= self.looks.max(1.0));
         if self.hidden > 0.0 {
             let remedy = self.source.remedy(&self.target.address.user);
-            self.capture.missing.push(format!("what sessions of other users do ({remedy})"));
+            self.capture.missing.push(format!("the activity of other users' sessions ({remedy})"));
         }
         if let Some(machine) = &mut self.machine {
             self.capture.neighbours = machine.neighbours();
