@@ -4,8 +4,8 @@
 //! both captures ─► time of a transaction in parts, each with its change           parts.rs
 //!                    │  no difference that two captures could not have by chance ─► no cause
 //!                    ▼
-//!  parts that changed ◄─ what changed beside time, and acts on them   candidates.rs, differences.rs
-//!                    │                                                documented.rs
+//!  parts that changed ◄─ what changed beside time, and acts on them   candidates.rs
+//!                    │                             differences.rs, documented.rs
 //!                    └─► causes by their share of the difference; the rest is unexplained
 //! ```
 //!
