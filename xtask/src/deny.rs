@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::setup::built::CARGO_DENY;
+use crate::setup::source_program::CARGO_DENY;
 use crate::workspace::Workspace;
 
 /// True when nothing is denied.

@@ -3,9 +3,9 @@
 //! Idempotent, and quick when nothing is missing. Debian packages are installed when root, with
 //! every service held back; without root, the exact command is printed.
 
-pub(crate) mod built;
 mod duckdb;
 mod guest;
+pub(crate) mod source_program;
 mod tpcds;
 
 pub(crate) use guest::{ARM, ARM_COMPILER, boots_arm};
@@ -191,15 +191,15 @@ fn of_sources() -> [Need; 2] {
         Need {
             name: "mdBook",
             why: "makes the pages of docs/",
-            present: || built::MDBOOK.is_there(),
-            remedy: Remedy::Fetched(|| built::MDBOOK.fetch()),
+            present: || source_program::MDBOOK.is_there(),
+            remedy: Remedy::Fetched(|| source_program::MDBOOK.fetch()),
             weight: Weight::Required,
         },
         Need {
             name: "cargo-deny",
             why: "the licences and sources of what we build on",
-            present: || built::CARGO_DENY.is_there(),
-            remedy: Remedy::Fetched(|| built::CARGO_DENY.fetch()),
+            present: || source_program::CARGO_DENY.is_there(),
+            remedy: Remedy::Fetched(|| source_program::CARGO_DENY.fetch()),
             weight: Weight::Required,
         },
     ]

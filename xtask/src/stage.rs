@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::counts::Counts;
-use crate::test::Ran;
+use crate::test::ProgramRun;
 
 /// A command that runs longer than this hangs. Unattended, the run ends there and says so, instead
 /// of being ended from outside without a word.
@@ -35,7 +35,7 @@ pub(crate) struct Stage {
     pub(crate) counts: Counts,
     pub(crate) took: Duration,
     /// Test programs that it ran, where they were run one by one.
-    pub(crate) programs: Vec<Ran>,
+    pub(crate) programs: Vec<ProgramRun>,
 }
 
 impl Stage {

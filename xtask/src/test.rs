@@ -6,16 +6,16 @@
 //!                          └► summary, slowest programs, `N passed, N failed`
 //! ```
 
-mod beside;
 mod binaries;
-mod changed;
+mod changes;
 mod depth;
 mod jobs;
 mod options;
 mod report;
 mod selection;
+mod side_process;
 
-pub(crate) use binaries::Ran;
+pub(crate) use binaries::ProgramRun;
 pub(crate) use depth::Depth;
 pub(crate) use selection::Build;
 
@@ -43,8 +43,8 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
         return Ok(true);
     }
     // The part that a run beside another one is: its parent holds the target folder.
-    if let Some(word) = beside::requested() {
-        return beside::run(workspace, &word, words);
+    if let Some(word) = side_process::requested() {
+        return side_process::run(workspace, &word, words);
     }
     let packages = Packages::read(workspace)?;
     let mut options = Options::read(words, &packages)?;
@@ -74,7 +74,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
 
 /// Narrows the packages to those that differ; false when nothing does.
 fn narrow(workspace: &Workspace, packages: &Packages, options: &mut Options) -> Result<bool> {
-    let changed = changed::read(workspace, packages)?;
+    let changed = changes::read(workspace, packages)?;
     if changed.files == 0 {
         println!("nothing differs from {}", changed.base);
         return Ok(false);
@@ -128,7 +128,7 @@ fn run_stages(context: &Context, words: &[&str]) -> Report {
                 continue;
             }
             if stage.beside && chosen.len() > 1 {
-                others.push((*stage, beside::start(scope, context, stage, words)));
+                others.push((*stage, side_process::start(scope, context, stage, words)));
                 continue;
             }
             report.add(stage, stage.run(context));

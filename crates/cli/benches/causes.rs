@@ -200,11 +200,11 @@ fn main() {
     // Part of a name of a trial, or `null`.
     let only = std::env::var("WORKAHEAD_TRIAL").unwrap_or_default();
     if !is_bench {
-        let told = pair(&TRIALS[3], SMALL_S).expect("the lock is planted");
+        let answer = pair(&TRIALS[3], SMALL_S).expect("the lock is planted");
         // Other programs of a busy machine may be the first cause in so few seconds.
-        let parts = told["parts"].as_array().expect("parts");
+        let parts = answer["parts"].as_array().expect("parts");
         let locks = parts.iter().find(|part| part["part"] == "locks").expect("waits for locks");
-        assert!(locks["after_s"].as_f64() > locks["before_s"].as_f64(), "{told:#}");
+        assert!(locks["after_s"].as_f64() > locks["before_s"].as_f64(), "{answer:#}");
         return;
     }
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
@@ -212,12 +212,12 @@ fn main() {
     for trial in TRIALS.iter().filter(|trial| trial.name.contains(&only)) {
         match pair(trial, CAPTURE_S) {
             Err(why) => notes.push(format!("not tried: {}: {why}", trial.name)),
-            Ok(told) => {
-                let is_right = is_first(trial, &told);
+            Ok(answer) => {
+                let is_right = is_first(trial, &answer);
                 tried += 1;
                 right += u32::from(is_right);
                 untraced += u32::from(!trial.leaves_a_trace);
-                rows.push(row(trial.name, Some(is_right), &told));
+                rows.push(row(trial.name, Some(is_right), &answer));
             }
         }
     }
@@ -232,10 +232,10 @@ fn main() {
             first: &[],
             leaves_a_trace: false,
         };
-        let told = pair(&none, CAPTURE_S).expect("nothing to plant");
-        let is_named = told["is_shown"] == true;
+        let answer = pair(&none, CAPTURE_S).expect("nothing to plant");
+        let is_named = answer["is_shown"] == true;
         named += u32::from(is_named);
-        rows.push(row(&format!("nothing, {load:?}"), Some(!is_named), &told));
+        rows.push(row(&format!("nothing, {load:?}"), Some(!is_named), &answer));
     }
     let of = format!("{right} of {tried} planted first, {untraced} of which leave no trace");
     notes.insert(0, of);
@@ -244,20 +244,20 @@ fn main() {
     println!("{}", json!({ "title": title, "rows": rows, "notes": notes }));
 }
 
-fn is_first(trial: &Trial, told: &Value) -> bool {
-    let Some(says) = told["causes"][0]["says"].as_str() else { return false };
+fn is_first(trial: &Trial, answer: &Value) -> bool {
+    let Some(says) = answer["causes"][0]["says"].as_str() else { return false };
     trial.first.iter().any(|first| says.starts_with(first))
 }
 
-fn row(name: &str, is_right: Option<bool>, told: &Value) -> Value {
-    let first = &told["causes"][0];
+fn row(name: &str, is_right: Option<bool>, answer: &Value) -> Value {
+    let first = &answer["causes"][0];
     let row = json!({
         "case": name,
         "right": is_right,
-        "times_as_long": told["ratio"],
+        "times_as_long": answer["ratio"],
         "share": first["share"],
         "first": first["says"].as_str().unwrap_or("none"),
-        "second": told["causes"][1]["says"].as_str().unwrap_or(""),
+        "second": answer["causes"][1]["says"].as_str().unwrap_or(""),
     });
     eprintln!("{row}");
     row

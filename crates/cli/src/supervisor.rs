@@ -13,7 +13,7 @@
 //! confined to its places, as [`confinement`] has it.
 
 mod confinement;
-mod started;
+mod study_starts;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -63,10 +63,10 @@ pub(crate) fn supervised(spec: &Spec, data: &DataArguments) -> anyhow::Result<Op
     if !workahead_engines::works_in_this_process(engine) || is_supervised()? {
         return Ok(None);
     }
-    started::keep(spec, data)?;
-    inherited::keep_files();
+    study_starts::keep(spec, data)?;
+    inheritance::keep_files();
     // It is not in the foreground.
-    inherited::write_in_background();
+    inheritance::write_in_background();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     ctrlc::set_handler(interrupt).context("can't listen for Ctrl-C")?;
     let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
@@ -110,7 +110,7 @@ pub(crate) fn resumed(spec: &Spec, data: &DataArguments) -> anyhow::Result<Optio
 }
 
 fn known(spec: &Spec, data: &DataArguments) -> anyhow::Result<()> {
-    if started::is_known(spec, data) {
+    if study_starts::is_known(spec, data) {
         return Ok(());
     }
     bail!(
@@ -206,7 +206,7 @@ pub(crate) fn begin(
         starts_programs: session.run_plan.instrumented.is_some(),
         loads_bpf: false,
         files: Vec::new(),
-        believed: vec![data.directory().join(started::DIRECTORY)],
+        believed: vec![data.directory().join(study_starts::DIRECTORY)],
     };
     session.run_plan.cells.iter().for_each(|cell| places.add(cell));
     confinement::confine(&places)?;

@@ -15,23 +15,24 @@ fn every_question_is_a_study_to_save_and_edit() {
     let place = Place::new();
     for question in QUESTIONS {
         let levels: &[&str] = if question == "smt" { &[] } else { &["--levels", "1,2"] };
-        let asked = [&["advise", question, "--sql", SQL, "--study"], levels].concat();
-        let output = place.run(&asked);
+        let arguments = [&["advise", question, "--sql", SQL, "--study"], levels].concat();
+        let output = place.run(&arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        fs::write(place.path("asked.toml"), &output.stdout).unwrap();
-        let plan = place.json(&["study", "plan", "asked.toml"]);
-        assert_eq!(plan["cells"].as_array().unwrap().len(), 2, "{question}");
+        fs::write(place.path("question.toml"), &output.stdout).unwrap();
+        let run_plan = place.json(&["study", "plan", "question.toml"]);
+        assert_eq!(run_plan["cells"].as_array().unwrap().len(), 2, "{question}");
     }
-    assert_eq!(place.names(), ["asked.toml"], "nothing was run");
+    assert_eq!(place.names(), ["question.toml"], "nothing was run");
 }
 
 #[test]
 fn an_answer_is_a_sentence_a_page_and_json() {
     let (place, data) = (Place::new(), server_directory());
     let home = data.path().to_str().unwrap();
-    let asked = ["advise", "clients", "--sql", SQL, "--levels", "1,2,4", "--sample", "0.1s"];
-    let asked = [&asked[..], &["--time", "20s", "--out", "out", "--data-dir", home]].concat();
-    let answer = place.json(&asked);
+    let arguments = ["advise", "clients", "--sql", SQL, "--levels", "1,2,4", "--sample", "0.1s"];
+    let arguments =
+        [&arguments[..], &["--time", "20s", "--out", "out", "--data-dir", home]].concat();
+    let answer = place.json(&arguments);
     let sentence = answer["sentence"].as_str().unwrap();
     assert_eq!(answer["question"], "clients");
     assert_eq!(answer["levels"].as_array().unwrap().len(), 3);
@@ -59,14 +60,14 @@ fn cores_have_a_price() {
     let home = data.path().to_str().unwrap();
     let prices = "currency = 'EUR'\nmachine_per_hour = 0.1\ncore_per_hour = 0.05\n";
     fs::write(place.path("prices.toml"), prices).unwrap();
-    let asked = ["advise", "cores", "--sql", SQL, "--levels", "1,2", "--sample", "0.1s"];
+    let arguments = ["advise", "cores", "--sql", SQL, "--levels", "1,2", "--sample", "0.1s"];
     let priced = ["--time", "20s", "--prices", "prices.toml", "--out", "out", "--data-dir", home];
     if std::thread::available_parallelism().unwrap().get() < 2 {
-        let said = place.fails(&[&asked[..], &priced].concat(), 1);
+        let said = place.fails(&[&arguments[..], &priced].concat(), 1);
         assert!(said.contains("there is nothing to compare here"), "{said}");
         return;
     }
-    let answer = place.json(&[&asked[..], &priced].concat());
+    let answer = place.json(&[&arguments[..], &priced].concat());
     for level in answer["levels"].as_array().unwrap() {
         let cores: f64 = level["value"].as_str().unwrap().parse().unwrap();
         let per_hour = level["throughput"].as_f64().unwrap() * 3600.0;
@@ -82,8 +83,8 @@ fn cores_have_a_price() {
 fn an_interrupted_question_says_how_to_go_on() {
     let (place, data) = (Place::new(), server_directory());
     let home = data.path().to_str().unwrap();
-    let asked = ["advise", "clients", "--sql", SQL, "--levels", "1,2", "--sample", "1s"];
-    let child = place.start(&[&asked[..], &["--out", "out", "--data-dir", home]].concat());
+    let arguments = ["advise", "clients", "--sql", SQL, "--levels", "1,2", "--sample", "1s"];
+    let child = place.start(&[&arguments[..], &["--out", "out", "--data-dir", home]].concat());
     let kept = || fs::read_to_string(place.path("out/observations.jsonl")).unwrap_or_default();
     wait_until("a sample", || kept().lines().count() > 0);
     interrupt(&child);
@@ -101,8 +102,8 @@ fn an_interrupted_question_says_how_to_go_on() {
 fn statements_that_fail_are_an_error_in_a_line() {
     let (place, data) = (Place::new(), server_directory());
     let home = data.path().to_str().unwrap();
-    let asked = ["advise", "clients", "--sql", "selec 1", "--levels", "1,2", "--json"];
-    let said = place.fails(&[&asked[..], &["--out", "out", "--data-dir", home]].concat(), 1);
+    let arguments = ["advise", "clients", "--sql", "selec 1", "--levels", "1,2", "--json"];
+    let said = place.fails(&[&arguments[..], &["--out", "out", "--data-dir", home]].concat(), 1);
     assert!(said.contains("nothing can be compared: 1 client: failed"), "{said}");
     assert!(said.contains("syntax error"), "{said}");
 }
@@ -151,13 +152,13 @@ fn siblings_need_siblings() {
     let (place, data) = (Place::new(), server_directory());
     let home = data.path().to_str().unwrap();
     let machine = place.json(&["machine"]);
-    let asked = ["advise", "smt", "--sql", SQL, "--sample", "0.1s", "--time", "5s"];
-    let asked = [&asked[..], &["--out", "out", "--data-dir", home]].concat();
+    let arguments = ["advise", "smt", "--sql", SQL, "--sample", "0.1s", "--time", "5s"];
+    let arguments = [&arguments[..], &["--out", "out", "--data-dir", home]].concat();
     let has_siblings = machine.to_string().contains("\"smt\":\"on\"");
     match has_siblings {
-        true => assert!(place.json(&asked)["sentence"].is_string()),
+        true => assert!(place.json(&arguments)["sentence"].is_string()),
         false => {
-            let said = place.fails(&asked, 1);
+            let said = place.fails(&arguments, 1);
             assert!(said.contains("there is nothing to compare here"), "{said}");
             assert!(place.names().is_empty(), "no result of nothing");
         }
@@ -199,8 +200,8 @@ fn joins_of_statements_are_run_once_more_for_their_plans() {
     let join = "select count(*) from generate_series(1, 50000) a left join \
                 generate_series(1, 50000) b on md5(a::text) = md5(b::text); \
                 insert into t values (1)";
-    let asked = ["advise", "joins", "--sql", join, "--data-dir", home, "--out", "out"];
-    let ran = place.run(&asked);
+    let arguments = ["advise", "joins", "--sql", join, "--data-dir", home, "--out", "out"];
+    let ran = place.run(&arguments);
     let said = text(&ran.stdout);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert!(said.contains("report: out/report.html"), "{said}");
@@ -212,7 +213,7 @@ fn joins_of_statements_are_run_once_more_for_their_plans() {
     let said = place.fails(&["advise", "joins", "--sql", "insert into t values (1)"], 2);
     assert!(said.contains("no statement in it that reads"), "{said}");
     let study = place.run(&["advise", "joins", "--sql", "select 1", "--study"]);
-    fs::write(place.path("asked.toml"), &study.stdout).unwrap();
-    let plan = place.json(&["study", "plan", "asked.toml"]);
-    assert_eq!(plan["cells"].as_array().unwrap().len(), 1);
+    fs::write(place.path("question.toml"), &study.stdout).unwrap();
+    let run_plan = place.json(&["study", "plan", "question.toml"]);
+    assert_eq!(run_plan["cells"].as_array().unwrap().len(), 1);
 }

@@ -165,7 +165,7 @@ fn a_role_without_rights_is_named_with_the_remedy() {
     assert!(missing["says"].as_str().unwrap().contains("GRANT pg_read_all_stats TO \"bob\""));
     if let Some(notes) = facts["answer"]["notes"].as_array() {
         let notes = Value::from(notes.clone()).to_string();
-        assert!(notes.contains("Not seen: what 2 sessions of other users wait for"), "{notes}");
+        assert!(notes.contains("Not seen: the waits of 2 sessions of other users"), "{notes}");
         let answer = &facts["answer"];
         let low = answer["ceiling_interval"]["low"].as_f64().unwrap();
         let served = answer["loads_per_s"]["high"].as_f64().unwrap();

@@ -71,10 +71,10 @@ const READS: &[&str] = &["SELECT sum(total) FROM orders WHERE customer = 17"];
 /// nothing ends in them.
 fn comparable(place: &Place, url: &str, out: &str) -> Value {
     for _ in 0..5 {
-        let told = capture(place, url, out);
+        let answer = capture(place, url, out);
         let kept = Capture::load(&place.path(out)).expect("the capture");
         if kept.windows.iter().filter(|window| window.ended > 0.0).count() >= WINDOWS_MIN {
-            return told;
+            return answer;
         }
         fs::remove_dir_all(place.path(out)).expect("the capture");
     }
@@ -89,15 +89,15 @@ fn capture(place: &Place, url: &str, out: &str) -> Value {
 }
 
 /// The first cause of two captures.
-fn first(told: &Value) -> &Value {
-    assert_eq!(told["is_shown"], true, "{told:#}");
-    &told["causes"][0]
+fn first(answer: &Value) -> &Value {
+    assert_eq!(answer["is_shown"], true, "{answer:#}");
+    &answer["causes"][0]
 }
 
 /// The first that is not of other programs, such as tests that run beside this one.
-fn first_of_server(told: &Value) -> &Value {
-    first(told);
-    let causes = told["causes"].as_array().expect("causes");
+fn first_of_server(answer: &Value) -> &Value {
+    first(answer);
+    let causes = answer["causes"].as_array().expect("causes");
     let is_others = |cause: &&Value| {
         says(cause).contains("other programs") || says(cause).starts_with("the host of")
     };
@@ -131,20 +131,20 @@ fn a_dropped_index_of_postgres_is_the_first_cause() {
     let load = keep_busy(&server.target("shop"), 3, READS);
     let place = Place::new();
     let url = url("postgres", "ada", &server.address("shop"));
-    let told = comparable(&place, &url, "before");
+    let answer = comparable(&place, &url, "before");
     // A busy machine is late for some.
-    assert!(told["ended"].as_f64().unwrap() > 0.0, "{told}");
-    assert!(told["windows"].as_u64().unwrap() <= 12, "{told}");
-    assert!(told["settings"].as_u64().unwrap() > 200, "{told}");
+    assert!(answer["ended"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(answer["windows"].as_u64().unwrap() <= 12, "{answer}");
+    assert!(answer["settings"].as_u64().unwrap() > 200, "{answer}");
     let mode = fs::metadata(place.path("before")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700, "others may not enter it");
     let mut owner = server.connect("shop").unwrap();
     owner.run("DROP INDEX orders_by_customer").unwrap();
     comparable(&place, &url, "after");
-    let told = place.json(&["compare", "before", "after"]);
-    let cause = first_of_server(&told);
+    let answer = place.json(&["compare", "before", "after"]);
+    let cause = first_of_server(&answer);
     let gone = "the index public.orders_by_customer of public.orders is gone";
-    assert_eq!(says(cause), gone, "{told:#}");
+    assert_eq!(says(cause), gone, "{answer:#}");
     assert_eq!(cause["basis"], "shown");
     let evidence = cause["evidence"][0].as_str().unwrap();
     assert!(evidence.starts_with("sequential scans of public.orders"), "{evidence}");
@@ -178,11 +178,11 @@ fn a_loop_that_holds_a_lock_is_the_first_cause() {
     comparable(&place, &url, "before");
     let _background = keep_busy(&server.target("shop"), 1, HOLDS);
     comparable(&place, &url, "after");
-    let told = place.json(&["compare", "before", "after"]);
-    let cause = first_of_server(&told);
-    assert!(says(cause).starts_with("locks held by nightly of workahead"), "{told:#}");
-    assert!(says(cause).contains("pg_sleep(?)"), "values are not kept: {told:#}");
-    assert!(cause["share"].as_f64().unwrap() > 0.3, "{told:#}");
+    let answer = place.json(&["compare", "before", "after"]);
+    let cause = first_of_server(&answer);
+    assert!(says(cause).starts_with("locks held by nightly of workahead"), "{answer:#}");
+    assert!(says(cause).contains("pg_sleep(?)"), "values are not kept: {answer:#}");
+    assert!(cause["share"].as_f64().unwrap() > 0.3, "{answer:#}");
 }
 
 /// A function that a statement of somebody else's reaches is run by a server that plans it.
@@ -227,8 +227,8 @@ fn statements_of_strangers_are_not_planned() {
         let log = fs::read(directory.path().join("server/log")).unwrap();
         String::from_utf8_lossy(&log).contains("stolen by ada")
     };
-    let told = capture(&place, &url, "out");
-    assert!(told["missing"].to_string().contains("plans of statements of eve"), "{told}");
+    let answer = capture(&place, &url, "out");
+    assert!(answer["missing"].to_string().contains("plans of statements of eve"), "{answer}");
     assert!(!is_stolen());
     // Who trusts her has the plan, and what comes with it.
     let output = place.run(&[
@@ -251,13 +251,13 @@ fn a_dropped_index_of_mariadb_is_the_first_cause() {
     let _load = keep_busy(&server.target("shop"), 3, READS);
     let place = Place::new();
     let url = url("mysql", "ada", &server.address("shop"));
-    let told = comparable(&place, &url, "before");
-    assert!(told["indexes"].as_u64().unwrap() >= 2, "{told}");
+    let answer = comparable(&place, &url, "before");
+    assert!(answer["indexes"].as_u64().unwrap() >= 2, "{answer}");
     server.connect("shop").unwrap().run("DROP INDEX orders_by_customer ON orders").unwrap();
     comparable(&place, &url, "after");
-    let told = place.json(&["compare", "before", "after"]);
+    let answer = place.json(&["compare", "before", "after"]);
     let gone = "the index shop.orders.orders_by_customer of shop.orders is gone";
-    assert_eq!(says(first_of_server(&told)), gone, "{told:#}");
+    assert_eq!(says(first_of_server(&answer)), gone, "{answer:#}");
 }
 
 /// Whatever else ran on the machine meanwhile, nothing of the server is blamed for it.
@@ -269,17 +269,17 @@ fn the_same_server_twice_names_nothing_of_the_server() {
     let url = url("postgres", "ada", &server.address("shop"));
     comparable(&place, &url, "before");
     comparable(&place, &url, "after");
-    let told = place.json(&["compare", "before", "after"]);
-    if told["is_shown"] == false {
-        assert_eq!(told["causes"], Value::Array(Vec::new()), "{told:#}");
-        assert!(told["sentence"].as_str().unwrap().starts_with("No difference is shown"));
+    let answer = place.json(&["compare", "before", "after"]);
+    if answer["is_shown"] == false {
+        assert_eq!(answer["causes"], Value::Array(Vec::new()), "{answer:#}");
+        assert!(answer["sentence"].as_str().unwrap().starts_with("No difference is shown"));
     }
-    for cause in told["causes"].as_array().unwrap() {
+    for cause in answer["causes"].as_array().unwrap() {
         for wrong in ["index", "setting", "table", "plan", "held by", "work_mem"] {
-            assert!(!says(cause).contains(wrong), "{told:#}");
+            assert!(!says(cause).contains(wrong), "{answer:#}");
         }
     }
-    assert_eq!(told["changed"], Value::Array(Vec::new()), "{told:#}");
+    assert_eq!(answer["changed"], Value::Array(Vec::new()), "{answer:#}");
 }
 
 #[test]
@@ -334,13 +334,13 @@ fn a_role_without_rights_is_named_with_the_remedy() {
     let _other = keep_busy(&mariadb.target("shop"), 2, READS);
     let place = Place::new();
     let bob = url("postgres", "bob", &server.address("shop"));
-    let told = capture(&place, &bob, "bob");
-    let missing = told["missing"].to_string();
+    let answer = capture(&place, &bob, "bob");
+    let missing = answer["missing"].to_string();
     assert!(missing.contains("GRANT pg_read_all_stats TO \\\"bob\\\""), "{missing}");
     assert!(missing.contains("CREATE EXTENSION pg_stat_statements"), "{missing}");
     let bob = url("mysql", "bob", &mariadb.address("shop"));
-    let told = capture(&place, &bob, "bob-2");
-    let missing = told["missing"].to_string();
+    let answer = capture(&place, &bob, "bob-2");
+    let missing = answer["missing"].to_string();
     assert!(missing.contains("GRANT PROCESS ON *.* TO `bob`"), "{missing}");
     assert!(missing.contains("performance_schema"), "{missing}");
     // Another product is another server.
@@ -357,8 +357,8 @@ fn wrong_input_is_one_line() {
         fs::create_dir(place.path(name)).unwrap();
         made(software, wait_ms).save(&place.path(name)).unwrap();
     }
-    let told = place.json(&["compare", "one", "other"]);
-    assert_eq!(says(first(&told)), "waiting for the log", "{told:#}");
+    let answer = place.json(&["compare", "one", "other"]);
+    assert_eq!(says(first(&answer)), "waiting for the log", "{answer:#}");
     fs::create_dir(place.path("result")).unwrap();
     let study = "title = \"T\"\nquestion = \"?\"\nengine = \"mock\"\nworkload = { rows = 10 }\n\
                  [axes]\nsize = [\"q1\"]\n[method]\nrepetitions = 3\n";
@@ -429,10 +429,10 @@ fn results_have_causes_as_captures_do() {
         fs::create_dir(place.path(name)).unwrap();
         testing::results(&place.path(name), &study, &mut Mock::new());
     }
-    let told = place.json(&["compare", "before", "after"]);
-    assert_eq!(told["paired"], false);
-    let causes = &told["causes"];
-    assert_eq!(causes["is_shown"], true, "{told:#}");
+    let answer = place.json(&["compare", "before", "after"]);
+    assert_eq!(answer["paired"], false);
+    let causes = &answer["causes"];
+    assert_eq!(causes["is_shown"], true, "{answer:#}");
     let ratio = causes["ratio"].as_f64().unwrap();
     assert!((ratio / 4.0 - 1.0).abs() < 0.1, "{causes:#}");
     let last = causes["causes"].as_array().unwrap().last().unwrap().clone();

@@ -41,14 +41,14 @@ fn before_and_after_cell_by_cell() {
     // All cells have half the rows in the same time: half as fast, whatever the case.
     let place =
         two(&STUDY.replace("rows = 1000", "rows = 500").replace("speed = 2.0", "speed = 1.0"));
-    let told = place.json(&["study", "compare", "before", "after"]);
-    assert_eq!(told["paired"], false);
-    let lines = told["lines"].as_array().unwrap();
+    let answer = place.json(&["study", "compare", "before", "after"]);
+    assert_eq!(answer["paired"], false);
+    let lines = answer["lines"].as_array().unwrap();
     assert_eq!(lines.len(), 4);
     let ratio = lines[1]["speedup"]["ratio"].as_f64().unwrap();
     assert!((ratio / 0.5 - 1.0).abs() < 0.03, "{ratio}");
     assert!(lines[1]["p_adjusted"].as_f64().unwrap() < 0.05);
-    let names: Vec<&str> = told["differences"]
+    let names: Vec<&str> = answer["differences"]
         .as_array()
         .unwrap()
         .iter()

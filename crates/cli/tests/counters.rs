@@ -34,10 +34,10 @@ fn every_metric_of_every_table_has_a_formula_or_a_reason() {
     let place = Place::new();
     let tables = place.json(&["counters", "list", "--table", "all"]);
     assert!(list(&tables).iter().filter(|table| table["here"] == true).count() <= 1);
-    let told = printed(&place, &["counters", "list", "--table", "all"]);
+    let report = printed(&place, &["counters", "list", "--table", "all"]);
     for table in list(&tables) {
         let name = table["table"].as_str().unwrap();
-        assert!(told.contains(name), "{name}");
+        assert!(report.contains(name), "{name}");
         let metrics = place.json(&["counters", "list", "--table", name]);
         let lines = printed(&place, &["counters", "list", "--table", name]);
         assert!(list(&metrics).len() > 50, "{name}");
@@ -99,10 +99,16 @@ fn recordings_give_every_metric_or_its_reason() {
         }
         let counted = |metric: &&Value| metric["value"].is_f64();
         assert!(list(&facts["metrics"]).iter().filter(counted).count() > 900, "{name}");
-        let told = printed(&place, &["counters", "stat", "--recorded", &path]);
-        assert!(told.contains("constructed, not counted") && told.contains("thrown away"));
-        assert_eq!(told.contains(" ~"), told.contains("\n~ scatters by more"), "{name}: {told}");
-        assert!(told.contains("not counted: ") && !told.contains("NaN") && !told.contains("inf"));
+        let report = printed(&place, &["counters", "stat", "--recorded", &path]);
+        assert!(report.contains("constructed, not counted") && report.contains("thrown away"));
+        assert_eq!(
+            report.contains(" ~"),
+            report.contains("\n~ scatters by more"),
+            "{name}: {report}"
+        );
+        assert!(
+            report.contains("not counted: ") && !report.contains("NaN") && !report.contains("inf")
+        );
     }
 }
 
@@ -112,11 +118,11 @@ fn tables_of_recordings_are_full_or_say_why_not() {
     for name in RECORDINGS {
         let path = recording(name);
         let facts = place.json(&["counters", "stat", "--recorded", &path, "--tables"]);
-        let told = printed(&place, &["counters", "stat", "--recorded", &path, "--tables"]);
+        let report = printed(&place, &["counters", "stat", "--recorded", &path, "--tables"]);
         let mut full = Vec::new();
         for table in list(&facts["tables"]) {
             let id = table["id"].as_str().unwrap();
-            assert!(told.contains(id), "{name}: {id}");
+            assert!(report.contains(id), "{name}: {id}");
             let rows = list(&table["rows"]);
             let cells = || rows.iter().flat_map(|row| list(&row["cells"]));
             for cell in cells().filter(|cell| cell["paper"].is_string()) {
@@ -259,11 +265,11 @@ fn the_arithmetic_of_the_papers_is_shown() {
     assert_eq!(list(&facts["contradictions"]).len(), disagree + 2);
     assert!(disagree > 0);
 
-    let told = printed(&place, &["counters", "papers"]);
+    let report = printed(&place, &["counters", "papers"]);
     for words in [keeton, hassanein, "Chang 2013", "within rounding", "contradicts itself"] {
-        assert!(told.contains(words), "{words}");
+        assert!(report.contains(words), "{words}");
     }
-    assert!(!told.contains("-0.000"));
+    assert!(!report.contains("-0.000"));
     let chang = printed(&place, &["counters", "papers", "A10"]);
     assert!(chang.contains("how much faster with HT, %") && chang.contains("23.79"), "{chang}");
     assert!(!chang.contains("Keeton") && !chang.contains("contradicts"), "{chang}");

@@ -100,11 +100,11 @@ fn a_command_has_standard_output_for_itself() {
     };
     let (out, err) = fed(&[]);
     assert_eq!(out, "its input\n");
-    assert!(err.starts_with("words\n") && err.contains("the command and what it starts"), "{err}");
+    assert!(err.starts_with("words\n") && err.contains("the command and its children"), "{err}");
     let (out, err) = fed(&["--json"]);
     assert_eq!(out, "its input\n");
     let facts: Value = serde_json::from_str(err.strip_prefix("words\n").unwrap()).expect("JSON");
-    assert_eq!(facts["target"], "the command and what it starts");
+    assert_eq!(facts["target"], "the command and its children");
     let (out, err) = fed(&["--json", "-o", "facts.json"]);
     assert_eq!((out.as_str(), err.as_str()), ("its input\n", "words\n"));
     let facts = fs::read(place.path("facts.json")).unwrap();
@@ -236,7 +236,7 @@ fn an_interruption_shows_what_was_counted_and_leaves_nothing() {
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{script}: {said}");
-        assert!(said.contains("the command and what it starts"), "{script}: {said}");
+        assert!(said.contains("the command and its children"), "{script}: {said}");
         assert!(output.stdout.is_empty());
         let pid = fs::read_to_string(place.path("pid")).unwrap();
         assert!(!is_there(&pid), "{script}: {pid} is left");

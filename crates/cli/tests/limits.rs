@@ -90,13 +90,13 @@ fn a_kept_result_is_printed_without_measuring() {
     assert_eq!(serde_json::from_slice::<Limits>(&output.stdout).unwrap(), kept);
     let output = limits(&place, &[]).output().unwrap();
     assert!(output.status.success());
-    let told = text(&output.stdout);
+    let report = text(&output.stdout);
     for part in [" ago in ", "useful LLC", "footprint", "Sequential", "Pause", "a word", "--fresh"]
     {
-        assert!(told.contains(part), "no {part:?} in\n{told}");
+        assert!(report.contains(part), "no {part:?} in\n{report}");
     }
-    assert!(told.lines().all(|line| !line.ends_with(' ')), "{told}");
-    assert!(!told.contains("NaN") && !told.contains("inf "), "{told}");
+    assert!(report.lines().all(|line| !line.ends_with(' ')), "{report}");
+    assert!(!report.contains("NaN") && !report.contains("inf "), "{report}");
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn a_join_is_compared_with_the_kept_limits() {
     let threads = json["threads"].as_u64().unwrap() as usize;
     let threads = threads.min(Machine::here().allowed_cpus().len());
     let per_s = kept.lines_per_s(table_bytes, threads, Pages::Huge).unwrap();
-    let told = number(&limit["random_lines_per_second"]);
-    assert!((told / per_s - 1.0).abs() < 1e-9, "{told}, kept {per_s}");
+    let report = number(&limit["random_lines_per_second"]);
+    assert!((report / per_s - 1.0).abs() < 1e-9, "{report}, kept {per_s}");
     let fraction = number(&json["lookups_per_second"]) / per_s;
     assert!((number(&limit["fraction"]) / fraction - 1.0).abs() < 1e-9);
     // Keys in the order of the table touch no line at random: no share of that limit.

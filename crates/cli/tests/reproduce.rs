@@ -80,10 +80,10 @@ fn wrong_names_are_wrong_use() {
 fn results_that_are_there_are_taken_and_every_row_has_two_words() {
     let place = Place::new();
     taken(&place.path("out"));
-    let told = place.json(&["reproduce", "hassanein", "--out", "out"]);
-    let studies = told["studies"].as_array().unwrap();
+    let answer = place.json(&["reproduce", "hassanein", "--out", "out"]);
+    let studies = answer["studies"].as_array().unwrap();
     assert!(studies.iter().all(|study| study["state"] == "taken"), "{studies:?}");
-    let rows = told["rows"].as_array().unwrap();
+    let rows = answer["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 24);
     let said = |name: &str| rows.iter().find(|row| row["row"] == name).unwrap()["measured"].clone();
     assert_eq!(said("E0.4")["direction"], "agrees");

@@ -213,7 +213,7 @@ fn two_runs_do_not_write_to_one_directory() {
 }
 
 #[test]
-fn another_plan_is_not_resumed() {
+fn another_run_plan_is_not_resumed() {
     let place = tiny();
     assert!(place.run(&run(&["--out", "out"])).status.success());
     let record = place.path("out/run.json");

@@ -17,21 +17,21 @@
 mod allowance;
 pub mod group;
 mod guard;
-pub mod inherited;
+pub mod inheritance;
 pub mod machine_wide;
 mod measures;
 mod neighbours;
 pub mod peer;
 mod record;
+mod resource_use;
 mod tree;
-mod used;
 
 pub use allowance::{Allowance, throttled_s};
 pub use guard::Guard;
 pub use neighbours::Neighbours;
 pub use record::migrations_of;
+pub use resource_use::{CpuClock, ResourceUse};
 pub use tree::{Snapshot, Tree};
-pub use used::{CpuClock, ResourceUse};
 
 /// Clock ticks per second in `/proc`: `USER_HZ`, 100 in the user interface of every architecture
 /// this program is built for, whatever rate the kernel itself runs at (proc(5), time(7)).

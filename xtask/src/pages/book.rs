@@ -29,7 +29,7 @@ pub(super) fn build(workspace: &Workspace, tree: &Tree, program: &Program) -> Re
     lay_out(workspace, tree, generated::pages(tree, program)?, &source)?;
     let built = workspace.target().join("pages");
     let _ = std::fs::remove_dir_all(&built);
-    let mdbook = setup::built::MDBOOK.program().context("no home for mdBook")?;
+    let mdbook = setup::source_program::MDBOOK.program().context("no home for mdBook")?;
     let output = Command::new(&mdbook)
         .arg("build")
         .arg(&source)

@@ -91,9 +91,7 @@ pub(super) fn page(tree: &Tree, entries: &[Entry]) -> String {
         let _ = writeln!(page, "\n## {pillar}");
         for section in sections {
             let _ = writeln!(page, "\n### {}\n", section.title);
-            page.push_str(
-                "| row | what it says | where it is | how it stands |\n|---|---|---|---|\n",
-            );
+            page.push_str("| row | statement | place | status |\n|---|---|---|---|\n");
             for entry in entries.iter().filter(|entry| entry.row.starts_with(section.prefix)) {
                 page.push_str(&line(entry, &engines));
             }

@@ -98,7 +98,7 @@ pub(super) fn metrics(program: &Program) -> Result<String> {
          `workahead counters list` says which of them this machine has. In a study every one is a \
          measure of its samples, also with `_user` or `_kernel` behind its name \
          ([Counters](../counters.md)).\n\n\
-         | metric | what it is | unit | groups |\n|---|---|---|---|\n",
+         | metric | meaning | unit | groups |\n|---|---|---|---|\n",
     );
     for metric in list(program, &["counters", "list", "--json", "--table", first])? {
         let groups: Vec<&str> = texts(&metric, "groups").collect();

@@ -44,7 +44,7 @@ impl Binary {
 
 /// How one went.
 #[derive(Clone, Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramRun {
     pub(crate) title: String,
     pub(crate) counts: Counts,
     pub(crate) took: Duration,
@@ -77,13 +77,17 @@ pub(crate) struct Running {
 }
 
 /// The test programs that were built, and why not all of them were.
-pub(crate) struct Built {
+pub(crate) struct TestBinaries {
     pub(crate) binaries: Vec<Binary>,
     pub(crate) failure: Option<String>,
 }
 
 /// Runs Cargo with `--message-format`, and keeps what it says of programs.
-pub(crate) fn build(workspace: &Workspace, packages: &Packages, words: &[String]) -> Result<Built> {
+pub(crate) fn build(
+    workspace: &Workspace,
+    packages: &Packages,
+    words: &[String],
+) -> Result<TestBinaries> {
     let mut command = workspace.cargo(&[]);
     command.args(words).arg("--message-format=json-render-diagnostics");
     println!("$ {}", spelled(&command));
@@ -106,7 +110,7 @@ pub(crate) fn build(workspace: &Workspace, packages: &Packages, words: &[String]
         (package, binary.kind != "lib" && binary.kind != "bin", binary.target.clone())
     };
     binaries.sort_by_key(order);
-    Ok(Built { binaries, failure })
+    Ok(TestBinaries { binaries, failure })
 }
 
 /// The program in a message of Cargo's, if it is one of tests.
@@ -127,7 +131,7 @@ fn binary(workspace: &Workspace, packages: &Packages, message: &Value) -> Option
 }
 
 /// Runs them all, and says a line of each that passes, everything of one that fails.
-pub(crate) fn run(binaries: &[Binary], running: &Running) -> Vec<Ran> {
+pub(crate) fn run(binaries: &[Binary], running: &Running) -> Vec<ProgramRun> {
     let next = Mutex::new(binaries.iter().enumerate());
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -149,7 +153,7 @@ pub(crate) fn run(binaries: &[Binary], running: &Running) -> Vec<Ran> {
     done.into_iter().map(|(_, ran)| ran).collect()
 }
 
-fn say(ran: &Ran, output: &[u8]) {
+fn say(ran: &ProgramRun, output: &[u8]) {
     let mut out = std::io::stdout().lock();
     if ran.failure.is_some() {
         let _ = writeln!(out, "---- {}", ran.title);
@@ -159,7 +163,7 @@ fn say(ran: &Ran, output: &[u8]) {
 }
 
 /// `  ok      join lib     212 passed, 0 failed   3.1 s`
-pub(crate) fn line(ran: &Ran) -> String {
+pub(crate) fn line(ran: &ProgramRun) -> String {
     let word = if ran.failure.is_some() { "FAILED" } else { "ok" };
     let counts = match ran.counts {
         none if none == Counts::default() => String::new(),
@@ -170,9 +174,9 @@ pub(crate) fn line(ran: &Ran) -> String {
     format!("  {word:<7} {:<32} {took_s:>6.1} s  {counts}{why}", ran.title)
 }
 
-fn run_one(binary: &Binary, running: &Running) -> (Ran, Vec<u8>) {
+fn run_one(binary: &Binary, running: &Running) -> (ProgramRun, Vec<u8>) {
     let start = Instant::now();
-    let mut ran = Ran {
+    let mut ran = ProgramRun {
         title: binary.title(),
         counts: Counts::default(),
         took: Duration::ZERO,
@@ -192,7 +196,7 @@ fn run_one(binary: &Binary, running: &Running) -> (Ran, Vec<u8>) {
 fn read_through(
     binary: &Binary,
     running: &Running,
-    ran: &mut Ran,
+    ran: &mut ProgramRun,
     output: &mut Vec<u8>,
 ) -> Result<Option<String>> {
     let mut command = Command::new(&binary.program);
@@ -286,7 +290,7 @@ mod tests {
         (binary, program)
     }
 
-    fn ran(scripts: &[&str], running: &Running) -> Vec<Ran> {
+    fn ran(scripts: &[&str], running: &Running) -> Vec<ProgramRun> {
         let (binaries, programs): (Vec<Binary>, Vec<PathBuf>) =
             scripts.iter().map(|script| shell(script)).unzip();
         let ran = run(&binaries, running);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::binaries::{self, Binary, Ran, Running};
+use super::binaries::{self, Binary, ProgramRun, Running};
 use super::depth::Depth;
 use super::options::Options;
 use super::selection::{Build, Part, beside_whole, packages_beside_whole};
@@ -341,7 +341,12 @@ fn docs(context: &Context) -> Result<Vec<Stage>> {
 }
 
 /// The stage that these programs make.
-fn summed(name: &'static str, start: Instant, ran: Vec<Ran>, failure: Option<String>) -> Stage {
+fn summed(
+    name: &'static str,
+    start: Instant,
+    ran: Vec<ProgramRun>,
+    failure: Option<String>,
+) -> Stage {
     let mut counts = Counts::default();
     ran.iter().for_each(|ran| counts.add(ran.counts));
     let failed: Vec<&str> =

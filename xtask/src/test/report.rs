@@ -1,6 +1,6 @@
 //! The report at the end: a line of each stage, the slowest programs, the total.
 
-use super::binaries::Ran;
+use super::binaries::ProgramRun;
 use super::depth::Depth;
 use super::jobs::StageEntry;
 use crate::counts::Counts;
@@ -58,13 +58,14 @@ impl Report {
         if self.stopped {
             lines.push("  stopped at the first failure; later stages were not run".to_owned());
         }
-        let mut programs: Vec<&Ran> =
+        let mut programs: Vec<&ProgramRun> =
             self.stages.iter().flat_map(|(_, _, stage)| &stage.programs).collect();
         programs.sort_by_key(|ran| std::cmp::Reverse(ran.took));
         programs.retain(|ran| ran.took.as_secs_f64() >= WORTH_A_LINE_S);
         if !programs.is_empty() {
             lines.push("\n  slowest programs".to_owned());
-            let line = |ran: &&Ran| format!("  {:>7.1} s  {}", ran.took.as_secs_f64(), ran.title);
+            let line =
+                |ran: &&ProgramRun| format!("  {:>7.1} s  {}", ran.took.as_secs_f64(), ran.title);
             lines.extend(programs.iter().take(SLOWEST).map(line));
         }
         lines.extend(self.slowest_tests(slowest));
@@ -115,8 +116,8 @@ mod tests {
         report
     }
 
-    fn ran(title: &str, took_s: f64, tests: &[(&str, f64)]) -> Ran {
-        Ran {
+    fn ran(title: &str, took_s: f64, tests: &[(&str, f64)]) -> ProgramRun {
+        ProgramRun {
             title: title.into(),
             counts: Counts::default(),
             took: Duration::from_secs_f64(took_s),

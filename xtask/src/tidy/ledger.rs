@@ -16,8 +16,8 @@
 //! A study names the rows it answers (`ledger = ["E4.6"]`, and the `row` of what the paper says);
 //! the row's entry names the study. Each is held against the other.
 
-mod kept;
 mod marks;
+mod records;
 mod studies;
 
 pub(crate) use marks::{Engines, MARKS, marks};
@@ -156,7 +156,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         );
     }
     findings.extend(studies::check(tree, file, &entries));
-    findings.extend(kept::check(tree, file, &entries));
+    findings.extend(records::check(tree, file, &entries));
     findings
 }
 

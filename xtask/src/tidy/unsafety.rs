@@ -21,7 +21,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("crates/machine/src/pages/mapping.rs", "maps memory and says which pages it is to have"),
     ("crates/machine/src/pages/pool.rs", "hands out mapped memory again"),
     ("crates/machine/src/pin.rs", "sets the calling thread's CPUs through libc"),
-    ("crates/machine/src/process/inherited.rs", "says through libc what processes inherit"),
+    ("crates/machine/src/process/inheritance.rs", "says through libc what processes inherit"),
     ("crates/machine/src/process/peer.rs", "asks through libc who is behind a socket"),
     ("crates/machine/src/scheduling.rs", "sets the calling thread's policy through libc"),
     ("crates/execute/lookup/src/memory.rs", "allocates tables, and asks for huge pages"),

@@ -24,7 +24,7 @@ use workahead_study::engine::Stop;
 use workahead_study::plans::Label;
 use workahead_study::results::Results;
 use workahead_study::runner::{End, Event};
-use workahead_study::session::{CheckedPlan, Setup};
+use workahead_study::session::{CheckedRunPlan, Setup};
 use workahead_study::spec::Spec;
 
 use super::study::arguments::{DataArguments, OutArguments, ServerArguments};
@@ -85,7 +85,7 @@ struct Ask {
     /// Length of a sample, e.g. 3s
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration::parse)]
     sample: Duration,
-    /// Stop after this and say what is known by then
+    /// Stop after this time and answer from the samples until then
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     time: Duration,
     #[command(flatten)]
@@ -135,8 +135,8 @@ struct ShownArguments {
     /// Difference of throughput that is of no matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
     within: f64,
-    /// A TOML file with `currency`, `machine_per_hour` and `core_per_hour`: cores by what a million
-    /// transactions cost
+    /// A TOML file with `currency`, `machine_per_hour` and `core_per_hour`: cores by the price of
+    /// a million transactions
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     /// Print JSON for programs
@@ -279,7 +279,7 @@ impl Ask {
 
 /// Refuses a question that this machine, or the server, can't answer.
 fn check(spec: &Spec, setup: &Setup<anyhow::Error>) -> anyhow::Result<()> {
-    let checked = CheckedPlan::new(spec, setup)?;
+    let checked = CheckedRunPlan::new(spec, setup)?;
     let run_plan = &checked.run_plan;
     if run_plan.cells.len() - run_plan.skipped.len() > 1 {
         return Ok(());

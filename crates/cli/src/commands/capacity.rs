@@ -1,4 +1,4 @@
-//! `workahead capacity`: how much of what a live server can do is used.
+//! `workahead capacity`: the share of a live server's capacity that is in use.
 //!
 //! ```text
 //! URL ─► its user's rights ─► windows, until --for or Ctrl-C ─► sentence, table, page
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Length of a window
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::parse)]
     every: Duration,
-    /// Keep the answer and what was seen in this directory, with a page to look at
+    /// Keep the answer, its observations and a page in this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace an existing result, once there is an answer
@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         // Standard error may be closed; the observation matters more.
         let _ = writeln!(
             std::io::stderr(),
-            "observing for {}; Ctrl-C answers from what was seen by then",
+            "observing for {}; Ctrl-C answers from the observations until then",
             summary::duration(args.time.as_secs_f64())
         );
     }

@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.json {
         // Standard error may be closed; the capture matters more.
         let time = summary::duration(args.time.as_secs_f64());
-        output::note(&format!("capturing for {time}; Ctrl-C keeps what was seen by then"));
+        output::note(&format!("capturing for {time}; Ctrl-C keeps the capture until then"));
     }
     let capture = watch(recorder, args.time);
     if capture.windows.is_empty() {

@@ -48,7 +48,7 @@ enum Process {
     Worker(worker::WorkerArgs),
     /// Print a new token, which the processes of a cluster share
     Token,
-    /// Show which workers answer, and what they are doing
+    /// Show the workers that answer, and their work
     Status(worker::StatusArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `workahead compare`: two captures, or two results: what differs, and by which causes.
+//! `workahead compare`: two captures, or two results: the differences and their causes.
 
 mod causes;
 

@@ -53,11 +53,11 @@ pub(crate) enum Command {
     Study(study::Args),
     /// Answer a question about a database in a sentence: SMT, cores, parallelism, clients
     Advise(advise::Args),
-    /// Say how much of what a live server can do is used, from what it does for others
+    /// Say which share of a live server's capacity is in use, from its usual load
     Capacity(capacity::Args),
-    /// Keep what a live server and its machine do for some minutes, to compare it later
+    /// Record a live server and its machine for some minutes, to compare later
     Capture(capture::Args),
-    /// Compare two captures or two results: what differs, and by which causes
+    /// Compare two captures or two results: the differences and their causes
     Compare(compare::Args),
     /// Run a paper's experiments: its figure, the figure here, and a verdict
     Reproduce(reproduce::Args),

@@ -72,7 +72,7 @@ struct Words {
 struct RunArgs {
     #[command(flatten)]
     words: Words,
-    /// Offer what is counted to Prometheus, at http://ADDRESS/metrics
+    /// Offer the counts to Prometheus, at http://ADDRESS/metrics
     #[arg(long, value_name = "IP:PORT")]
     metrics: Option<SocketAddr>,
     /// Don't print a line each second

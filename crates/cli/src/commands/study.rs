@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// The studies that come with the command: what they need, time, memory
+    /// The studies that come with the command: requirements, time, memory
     List(list::Args),
     /// Print a study's TOML, to copy and edit
     Show(show::Args),

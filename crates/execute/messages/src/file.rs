@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 
+use crate::arrow_input::{footer, trailer};
 use crate::at::At;
 use crate::messages::METADATA_BYTES_MAX;
-use crate::opened::{footer, trailer};
-use crate::{Dictionaries, MARKER, MessageError, Opened, message_of, wrong};
+use crate::{ArrowInput, Dictionaries, MARKER, MessageError, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
 const LENGTH_BYTES: usize = 4;
@@ -39,11 +39,11 @@ pub fn check_file(
         Err(other) => return Err(other),
     };
     if is_file {
-        check(Opened::file(start(), bytes_max())?, bytes_max())?;
+        check(ArrowInput::file(start(), bytes_max())?, bytes_max())?;
     }
     if is_stream(file, length, is_named)? {
         let bytes_max = bytes_max();
-        check(Opened::stream(start(), bytes_max)?, bytes_max)?;
+        check(ArrowInput::stream(start(), bytes_max)?, bytes_max)?;
         return Ok(is_file);
     }
     if is_file || !is_named || length == 0 {
@@ -53,8 +53,8 @@ pub fn check_file(
 }
 
 /// Looks at what all messages take.
-fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
-    let Opened { mut messages, schema, .. } = opened;
+fn check(input: ArrowInput, bytes_max: usize) -> Result<(), MessageError> {
+    let ArrowInput { mut messages, schema, .. } = input;
     let mut dictionaries = Dictionaries::new(&schema);
     while let Some((metadata, size)) = messages.next_checked()? {
         let message = message_of(&metadata)?;

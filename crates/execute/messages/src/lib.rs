@@ -15,24 +15,24 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_input;
 mod at;
 mod dictionaries;
 mod file;
 mod items;
 mod lz4;
 mod messages;
-mod opened;
 mod schema;
 
 use std::io::{self, ErrorKind};
 
+pub use arrow_input::ArrowInput;
 pub use at::At;
 pub use dictionaries::Dictionaries;
 pub use file::check_file;
 pub use items::values_of;
 use messages::fits;
 pub use messages::{EncapsulatedMessage, Messages, Size, Source, message_of};
-pub use opened::Opened;
 pub use schema::{
     ITEM_BYTES, check as check_schema, check_encoded_schema, check_row, row_bytes, shown,
 };

@@ -12,7 +12,7 @@
 //! what the system says. A repetition in which a thread lost its CPU to something else shows
 //! nothing and is thrown away.
 
-mod seen;
+mod sibling_pair;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::topology::Smt;
 
-pub use seen::{SiblingPair, Source};
+pub use sibling_pair::{SiblingPair, Source};
 
 use super::deadline::Deadline;
 use super::team;
@@ -212,9 +212,9 @@ fn work_on(cpus: &[usize]) -> Result<Vec<Work>, Error> {
 /// Eight independent chains of products: a multiplier takes a new one every cycle and needs three
 /// or four cycles for each, so eight fill two of them. (Vectors, if the compiler makes some, keep
 /// units busy that siblings share as well.)
-fn multiply(seed: u64) {
+fn multiply(first: u64) {
     let factor = black_box(0x9e37_79b9_7f4a_7c15u64);
-    let mut chains: [u64; 8] = std::array::from_fn(|i| seed + i as u64);
+    let mut chains: [u64; 8] = std::array::from_fn(|i| first + i as u64);
     for _ in 0..2048 {
         for chain in &mut chains {
             *chain = chain.wrapping_mul(factor);

@@ -1,7 +1,7 @@
 //! The names under which results keep what a server used: units last, the same for every engine.
 
 use super::machine_wide::Whole;
-use super::used::ResourceUse;
+use super::resource_use::ResourceUse;
 
 impl ResourceUse {
     /// By name. Events that the kernel does not count have none; `at_least` is 1 where time or

@@ -125,8 +125,8 @@ fn thread(root: &Sysroot, task: &str) -> Option<Thread> {
     let count = |key: &str| field(&status, key).and_then(|count| count.parse().ok()).unwrap_or(0);
     // Nanoseconds on a CPU, nanoseconds waiting for one, slices (sched-stats in the kernel's
     // documentation). Missing where the kernel was built without; zeros where it is switched off.
-    let schedule = root.text(&format!("{task}/schedstat")).unwrap_or_default();
-    let mut times = schedule.split_ascii_whitespace().map(|ns| ns.parse::<u64>().unwrap_or(0));
+    let schedstat = root.text(&format!("{task}/schedstat")).unwrap_or_default();
+    let mut times = schedstat.split_ascii_whitespace().map(|ns| ns.parse::<u64>().unwrap_or(0));
     Some(Thread {
         on_cpu_ns: times.next().unwrap_or(0),
         run_delay_ns: times.next().unwrap_or(0),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{self, Id, Line, Process};
-use super::used::{self, ResourceUse};
+use super::resource_use::{self, ResourceUse};
 use crate::sysroot::Sysroot;
 
 /// A process and its descendants, looked at again and again.
@@ -80,7 +80,7 @@ impl Snapshot {
     /// The use since an earlier look at the same tree.
     #[must_use]
     pub fn since(&self, before: &Snapshot) -> ResourceUse {
-        used::between(before, self)
+        resource_use::between(before, self)
     }
 
     /// The numbers of the processes, smallest first.

@@ -4,8 +4,8 @@
 //! both captures ─► time of a transaction in parts, each with its change           parts.rs
 //!                    │  no difference that two captures could not have by chance ─► no cause
 //!                    ▼
-//!  parts that changed ◄─ what changed beside time, and acts on them   candidates.rs, seen.rs
-//!                    │                                                documented.rs
+//!  parts that changed ◄─ what changed beside time, and acts on them   candidates.rs
+//!                    │                             differences.rs, documented.rs
 //!                    └─► causes by their share of the difference; the rest is unexplained
 //! ```
 //!
@@ -15,10 +15,10 @@
 //! Deliberately absent: a rule that was fitted to measured regressions.
 
 mod candidates;
+mod differences;
 mod documented;
 mod parts;
 mod samples;
-mod seen;
 #[cfg(test)]
 mod tests;
 
@@ -30,9 +30,9 @@ use workahead_study::statistics::{CONFIDENCE, Interval};
 use crate::words::{significant, time};
 use candidates::Candidate;
 pub use candidates::ChangedValue;
+use differences::{ComparisonCache, Pair};
 pub use parts::{Change, Part};
 use parts::{Parts, half};
-use seen::{ComparisonCache, Pair};
 
 /// Two captures of the same load may differ by this much: they lie apart in time, and no interval
 /// of either knows what changed between them.

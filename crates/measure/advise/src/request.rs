@@ -226,10 +226,10 @@ mod tests {
             let text = request(question).study().unwrap();
             let spec = Spec::parse(&question.study_id(), &text).unwrap();
             assert_eq!(Question::of_study(&spec.id), Some(question));
-            let plan = RunPlan::new(&spec);
+            let run_plan = RunPlan::new(&spec);
             let levels = if question == Question::Smt { 2 } else { 3 };
-            assert_eq!((plan.blocks, plan.cells.len()), (1, levels), "{text}");
-            let clients = plan.cells[0].integer("clients");
+            assert_eq!((run_plan.blocks, run_plan.cells.len()), (1, levels), "{text}");
+            let clients = run_plan.cells[0].integer("clients");
             let expected = if question == Question::Clients { 1 } else { 8 };
             assert_eq!(clients, Some(expected), "{text}");
         }

@@ -59,7 +59,7 @@ impl Counter {
     /// Finds out how much of a choice this machine counts. Events that can't be counted are left
     /// out, each with its reason.
     #[must_use]
-    pub fn plan(
+    pub fn prepare(
         choice: &Choice,
         table: Option<&Table>,
         source: &mut dyn Source,

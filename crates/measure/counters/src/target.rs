@@ -113,6 +113,6 @@ impl Targets for Command {
     }
 
     fn description(&self) -> String {
-        "the command and what it starts".to_owned()
+        "the command and its children".to_owned()
     }
 }

@@ -68,14 +68,14 @@ fn software_events_count_this_process() {
 fn a_thread_is_counted_on_the_cpu_that_it_runs_on() {
     let group = [software("task-clock", Software::TaskClock)];
     let cpus = std::thread::available_parallelism().unwrap().get() as u32;
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let worker = std::thread::spawn(move || {
-        tell.send(own_thread()).unwrap();
+        sender.send(own_thread()).unwrap();
         gone.recv().unwrap();
         busy(50);
     });
-    let thread = told.recv().unwrap();
+    let thread = receiver.recv().unwrap();
     let mut opened = Vec::new();
     for cpu in 0..cpus {
         let target = Target::ThreadOnCpu { thread, cpu };

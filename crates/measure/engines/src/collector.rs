@@ -138,7 +138,7 @@ impl Collector {
                 seed: 0,
                 spare: u8::from(options.profile_hz > 0),
             };
-            Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine)
+            Counter::prepare(&choice, Table::here(), &mut Live, &machine).explained(&machine)
         });
         let (by, not_by) = profiles_by(&options.profile_by, &machine);
         Self {

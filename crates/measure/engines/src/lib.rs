@@ -58,25 +58,25 @@ pub fn register(registry: &mut EngineRegistry) {
         EngineEntry {
             name: sysbench::NAME,
             description: "sysbench's memory program, in this process or several",
-            open: |context| scheduled(Sysbench::open(context)?),
+            open: |context| with_scheduler(Sysbench::open(context)?),
             open_worker: Some(|context| Ok(Box::new(Sysbench::open(context)?))),
         },
         EngineEntry {
             name: "postgres",
             description: "a private server of PostgreSQL and its clients",
-            open: |context| scheduled(DatabaseEngine::postgres(context)?),
+            open: |context| with_scheduler(DatabaseEngine::postgres(context)?),
             open_worker: None,
         },
         EngineEntry {
             name: "mariadb",
             description: "a private server of MariaDB and its clients",
-            open: |context| scheduled(DatabaseEngine::mariadb(context)?),
+            open: |context| with_scheduler(DatabaseEngine::mariadb(context)?),
             open_worker: None,
         },
         EngineEntry {
             name: "duckdb",
             description: "DuckDB, in this process",
-            open: |context| scheduled(DatabaseEngine::duckdb(context)?),
+            open: |context| with_scheduler(DatabaseEngine::duckdb(context)?),
             open_worker: Some(|context| Ok(Box::new(DatabaseEngine::duckdb(context)?))),
         },
         DATAFUSION,
@@ -106,7 +106,7 @@ pub fn private_directory(engine: &str, data_dir: &Path) -> Result<PathBuf, Engin
 const DATAFUSION: EngineEntry = EngineEntry {
     name: "datafusion",
     description: "DataFusion, in this process",
-    open: |context| scheduled(DatabaseEngine::datafusion(context)?),
+    open: |context| with_scheduler(DatabaseEngine::datafusion(context)?),
     open_worker: Some(|context| Ok(Box::new(DatabaseEngine::datafusion(context)?))),
 };
 
@@ -122,7 +122,7 @@ const DATAFUSION: EngineEntry = EngineEntry {
 const WITHOUT_SQL: &str = "this workahead was built without DataFusion: build one with it by \
     cargo build --release --package workahead-cli --features sql";
 
-fn scheduled(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineError> {
+fn with_scheduler(engine: impl Engine + 'static) -> Result<Box<dyn Engine>, EngineError> {
     Ok(Box::new(WithScheduler(Box::new(engine))))
 }
 

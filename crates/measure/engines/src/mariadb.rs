@@ -219,7 +219,7 @@ impl Server {
         let begun = Instant::now();
         let kept = self.template(template)?;
         let ended = self.connect("").and_then(|mut connection| roll_back_prepared(&mut connection));
-        ended.map_err(|error| Error::session("end what clients prepared", error))?;
+        ended.map_err(|error| Error::session("end prepared statements of clients", error))?;
         self.process.stop();
         self.home.copy(&self.home.data(), &kept)?;
         self.process = launch(&self.home, &self.program, options, stop)?;
@@ -269,7 +269,7 @@ impl Server {
 /// Seconds that an administrator waits for a lock, each time: a stop is looked for in between.
 const LOCK_WAIT_S: u32 = 5;
 
-/// Attempts to end what clients prepared: it is theirs until the server has noticed their end.
+/// Attempts to end prepared statements of clients: theirs until the server has noticed their end.
 const ROLLBACKS: usize = 20;
 /// The pause between two of them.
 const ROLLBACK_PAUSE: Duration = Duration::from_millis(100);

@@ -157,16 +157,16 @@ fn every_study_runs(engine_name: &str, folder: &str, (part, parts): (usize, usiz
     let studies = testing::studies(engine_name, folder, (part, parts));
     assert!(!studies.is_empty());
     for spec in studies {
-        let plan = RunPlan::new(&spec);
+        let run_plan = RunPlan::new(&spec);
         let context = EngineContext {
             data_dir: home.path().to_owned(),
             worker: Some(command()),
-            ..plan.engine_context()
+            ..run_plan.engine_context()
         };
         let mut engine = engines.open(&spec.engine, &context).unwrap();
         let served = spec.engine != "sysbench";
         let mut run_already = CellsRun::default();
-        for cell in plan.cells {
+        for cell in run_plan.cells {
             let need = engine.check(&cell);
             let need = need.unwrap_or_else(|error| panic!("{}: {error}", spec.id));
             if need.impossible.is_some() {
@@ -176,7 +176,7 @@ fn every_study_runs(engine_name: &str, folder: &str, (part, parts): (usize, usiz
                 "sysbench" => brief(cell),
                 _ => few(cell),
             };
-            if plan.instrumented.is_some() {
+            if run_plan.instrumented.is_some() {
                 if served {
                     cell.settings.insert("queries".to_owned(), Setting::Integer(1));
                 }

@@ -62,7 +62,7 @@ pub(crate) fn answer(view: &View<'_>) -> Answer {
 fn unanswerable(view: &View<'_>) -> Option<String> {
     let (spec, host) = (&view.results.spec, &view.results.record.host);
     verdict::missing(&spec.needs, host).or_else(|| {
-        let missing = spec.paper.iter().map(|claim| verdict::missing(&claim.needs, host));
+        let missing = spec.claims.iter().map(|claim| verdict::missing(&claim.needs, host));
         missing.reduce(|one, other| one.and(other)).flatten()
     })
 }

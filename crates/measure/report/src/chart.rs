@@ -26,7 +26,7 @@ pub(crate) mod stacked;
 mod svg;
 mod type_width;
 
-pub(crate) use bars::{Bar, Bars, Limit, Paper, Reading, Tone};
+pub(crate) use bars::{Bar, Bars, Limit, PaperFigure, Reading, Tone};
 pub(crate) use curves::{Curves, PaperPoint, Point, Series, XAxis};
 
 /// How much room a chart has.

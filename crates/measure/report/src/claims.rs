@@ -1,7 +1,7 @@
 //! The paper's claims beside our figures, each with its verdict.
 
 use serde::Serialize;
-use workahead_study::paper::{Claim, Direction, Extent};
+use workahead_study::claim::{Claim, Direction, Extent};
 use workahead_study::setting::Settings;
 use workahead_study::statistics::{Interval, Ratio, Significance};
 use workahead_study::verdict::{Verdict, Word};
@@ -38,7 +38,7 @@ pub(crate) fn rows(view: &View<'_>) -> Vec<Row> {
 }
 
 fn row(view: &View<'_>, verdict: Verdict) -> Row {
-    let claim = &view.results.spec.paper[verdict.claim];
+    let claim = &view.results.spec.claims[verdict.claim];
     Row {
         row: claim.row.clone(),
         figure: claim.figure.clone(),

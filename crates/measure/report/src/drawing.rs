@@ -66,7 +66,7 @@ pub fn bars(description: &str, unit: &str, subjects: &[SubjectFigure]) -> Drawin
             Standing::Other => Tone::Level,
         },
         limit: None,
-        papers: Vec::new(),
+        paper_figures: Vec::new(),
     };
     let chart = Bars {
         description: description.to_owned(),

@@ -165,7 +165,7 @@ pub(crate) fn versions(view: &View<'_>) -> Vec<Fact> {
     let record = &view.results.record;
     let mut facts = vec![
         Fact::new("study", record.study.clone()),
-        Fact::new("run plan fingerprint", record.plan.clone()),
+        Fact::new("run plan fingerprint", record.run_plan_fingerprint.clone()),
         Fact::new("engine", format!("{} {}", record.engine, record.engine_version)),
         Fact::new("workahead", record.command_version.clone()),
         Fact::new("started", date::utc(record.started_unix_ms)),

@@ -10,9 +10,9 @@
 
 use serde::Serialize;
 use workahead_study::cell::Cell;
+use workahead_study::claim::Claim;
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::{Chart, ChartKind};
-use workahead_study::paper::Claim;
 
 use crate::chart::Screen;
 use crate::view::View;
@@ -246,7 +246,7 @@ impl Part<'_> {
     /// The paper's ratio for a cell, converted to the chart's measure: times our own baseline for a
     /// throughput.
     fn paper_value(&self, (position, claim): (usize, &Claim), cell: &Cell) -> Option<f64> {
-        let own = self.view.paper_baseline(position, cell)?;
+        let own = self.view.claim_baseline(position, cell)?;
         let (ratio, base) = (claim.ratio?, self.view.value(own, THROUGHPUT)?);
         match self.chart.measure.as_str() {
             RATIO if claim.against.is_empty() => Some(ratio),
@@ -267,7 +267,7 @@ impl Part<'_> {
 
     /// With their positions.
     fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
-        self.view.results.spec.paper.iter().enumerate()
+        self.view.results.spec.claims.iter().enumerate()
     }
 }
 
@@ -330,7 +330,7 @@ fn caption(view: &View<'_>, chart: &Chart) -> String {
     }
     if chart.kind == ChartKind::Bars
         && chart.measure == THROUGHPUT
-        && view.results.spec.paper.iter().any(Claim::is_of_throughput)
+        && view.results.spec.claims.iter().any(Claim::is_of_throughput)
     {
         parts.push("◆ the paper's ratio times our own baseline.".to_owned());
     }

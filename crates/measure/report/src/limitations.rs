@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use workahead_study::paper::Requirement;
+use workahead_study::claim::Requirement;
 use workahead_study::verdict::{self, Verdict, Word};
 
 use crate::facts::machine_of;
@@ -24,7 +24,7 @@ pub(crate) fn limitations(view: &View<'_>) -> Vec<String> {
         );
     } else if !view.results.is_timed() {
         sentences.push(format!(
-            "Time, cycles, and what this machine’s own caches do: everything was {}. {}.",
+            "Time, cycles, and the work of this machine’s own caches: everything was {}. {}.",
             workahead_counters::instrumented::LABEL,
             words::capital(&view.tier())
         ));

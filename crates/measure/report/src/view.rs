@@ -17,7 +17,7 @@ const LIMIT: &str = "limit_mtuples_per_s";
 const LIMIT_FRACTION: &str = "limit_fraction";
 
 /// More figures of papers hide what was measured: none is drawn.
-const PAPERS_MAX: usize = 5_000;
+const CLAIM_BASELINES_MAX: usize = 5_000;
 
 /// A result with its findings.
 pub(crate) struct View<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct View<'a> {
     has_threads: bool,
     /// The baseline that a claim's ratio of throughputs is to, by the claim's position and the
     /// index of the cell.
-    papers: HashMap<(usize, usize), usize>,
+    claim_baselines: HashMap<(usize, usize), usize>,
 }
 
 impl<'a> View<'a> {
@@ -50,13 +50,15 @@ impl<'a> View<'a> {
             throughput: results.unit(),
             varying: axes.filter(has_several).collect(),
             has_threads: cells.iter().any(|cell| reported_threads(results, cell).is_some()),
-            papers: papers(results).unwrap_or_default(),
+            claim_baselines: claim_baselines(results).unwrap_or_default(),
         }
     }
 
     /// The baseline of a claim's ratio of throughputs for a cell; none if it is about other cells.
-    pub(crate) fn paper_baseline(&self, claim: usize, cell: &Cell) -> Option<&'a Cell> {
-        self.papers.get(&(claim, cell.index)).map(|base| &self.results.run_plan.cells[*base])
+    pub(crate) fn claim_baseline(&self, claim: usize, cell: &Cell) -> Option<&'a Cell> {
+        self.claim_baselines
+            .get(&(claim, cell.index))
+            .map(|base| &self.results.run_plan.cells[*base])
     }
 
     pub(crate) fn cells(&self) -> &'a [Cell] {
@@ -221,23 +223,23 @@ impl<'a> View<'a> {
 }
 
 /// The baselines of all claims; none if they are about too many cells.
-fn papers(results: &Results) -> Option<HashMap<(usize, usize), usize>> {
-    let (run_plan, mut papers) = (&results.run_plan, HashMap::new());
-    let claims = results.spec.paper.iter().enumerate();
+fn claim_baselines(results: &Results) -> Option<HashMap<(usize, usize), usize>> {
+    let (run_plan, mut claim_baselines) = (&results.run_plan, HashMap::new());
+    let claims = results.spec.claims.iter().enumerate();
     for (position, claim) in claims.filter(|(_, claim)| claim.is_of_throughput()) {
         let own = !claim.against.is_empty();
         let against = if own { &claim.against } else { &results.spec.method.baseline };
         for cell in run_plan.cells.iter().filter(|cell| run_plan.means(&claim.cells, cell)) {
             let base = run_plan.baseline_of(cell, against).map(|base| base.index);
             if let Some(base) = base.filter(|base| *base != cell.index) {
-                papers.insert((position, cell.index), base);
+                claim_baselines.insert((position, cell.index), base);
             }
-            if papers.len() > PAPERS_MAX {
+            if claim_baselines.len() > CLAIM_BASELINES_MAX {
                 return None;
             }
         }
     }
-    Some(papers)
+    Some(claim_baselines)
 }
 
 fn reported_threads(results: &Results, cell: &Cell) -> Option<usize> {

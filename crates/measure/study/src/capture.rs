@@ -180,7 +180,7 @@ impl Capture {
             return Err(format!("it is of format {}, and this is {FORMAT}", self.format));
         }
         if [&self.counted, &self.software].into_iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            return Err(format!("what it counts, or where, has more than {NAME_BYTES_MAX} bytes"));
+            return Err(format!("`counted` or `software` has more than {NAME_BYTES_MAX} bytes"));
         }
         let lengths = [
             self.facts.len(),

@@ -23,9 +23,9 @@ use crate::setting::{Setting, Settings};
 ///     name = "AMAC"
 ///     technique = "amac:width=32"
 /// "#).unwrap();
-/// let plan = RunPlan::new(&spec);
-/// assert_eq!(plan.cells.len(), 4);
-/// let last = &plan.cells[3];
+/// let run_plan = RunPlan::new(&spec);
+/// assert_eq!(run_plan.cells.len(), 4);
+/// let last = &run_plan.cells[3];
 /// assert_eq!(last.text("technique"), Some("amac:width=32"));
 /// assert_eq!(last.integer("rows"), Some(1000));
 /// assert_eq!(last.case(), "AMAC");

@@ -110,7 +110,7 @@ pub enum StudyError {
         "{path} was run from another run plan ({found}, this one is {expected}): run the study anew \
          with --out and another directory"
     )]
-    OtherPlan {
+    OtherRunPlan {
         /// The directory.
         path: PathBuf,
         /// Its fingerprint.

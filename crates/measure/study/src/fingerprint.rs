@@ -10,13 +10,14 @@ use crate::run_plan::RunPlan;
 struct Run<'a> {
     engine: &'a str,
     version: String,
-    plan: &'a RunPlan,
+    #[serde(rename = "plan")]
+    run_plan: &'a RunPlan,
 }
 
 /// The fingerprint of a run plan on an engine: cells with all settings, seed, order, repetitions,
 /// engine and its version. Titles, charts and the paper's figures may change without one.
-pub fn of(plan: &RunPlan, engine: &dyn Engine) -> String {
-    let run = Run { engine: engine.name(), version: engine.version(), plan };
+pub fn of(run_plan: &RunPlan, engine: &dyn Engine) -> String {
+    let run = Run { engine: engine.name(), version: engine.version(), run_plan };
     let text = serde_json::to_string(&run).expect("run plans have only text keys");
     format!("{:016x}", fnv1a(text.as_bytes()))
 }

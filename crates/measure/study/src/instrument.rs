@@ -118,17 +118,17 @@ mod tests {
     #[test]
     fn a_cells_caches_override_the_methods() {
         let spec = Spec::parse("demo", STUDY).unwrap();
-        let plan = RunPlan::new(&spec);
-        let method = plan.instrumented.as_ref().unwrap();
+        let run_plan = RunPlan::new(&spec);
+        let method = run_plan.instrumented.as_ref().unwrap();
         assert_eq!(method.tool, Tool::Callgrind);
         let bytes = |caches: &Instrumentation| caches.geometry(&[]).unwrap().last.bytes();
-        let lasts: Vec<u64> = plan.cells.iter().map(|cell| bytes(&method.of(cell))).collect();
+        let lasts: Vec<u64> = run_plan.cells.iter().map(|cell| bytes(&method.of(cell))).collect();
         assert_eq!(lasts, [1 << 20, 256 << 10]);
-        let models = plan.models(&[]).unwrap();
+        let models = run_plan.models(&[]).unwrap();
         let named: Vec<&str> = models.iter().map(|model| model.caches.as_str()).collect();
         assert_eq!(named, ["pentium-pro-1m", "pentium-pro-256k"]);
         assert!(models[0].origins[0].contains("Keeton"), "{:?}", models[0].origins);
-        let mut bare = plan.cells[0].clone();
+        let mut bare = run_plan.cells[0].clone();
         bare.settings.clear();
         assert_eq!(&method.of(&bare), method);
     }
@@ -162,7 +162,7 @@ mod tests {
         let chart = "[method]\ncharts = [{ kind = \"bars\" }]";
         let claim =
             "[[paper]]\nrow = \"E0.2\"\nfigure = \"1\"\nratio = 2.0\nsays = \"x\"\n[method]";
-        for (given, at) in [(chart, "chart 1"), (claim, "paper E0.2")] {
+        for (given, at) in [(chart, "chart 1"), (claim, "claim E0.2")] {
             let timed = message("[method]", given);
             assert!(timed.contains(at) && timed.contains("`instructions_per_tuple`"), "{timed}");
         }

@@ -79,12 +79,17 @@ fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
 
 /// Every whole observation of a result directory. Lines of another run plan, of unknown cells and
 /// doubles are refused: someone edited or mixed logs, and figures from them would be wrong.
-pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observation>, StudyError> {
+pub fn read(
+    dir: &Path,
+    fingerprint: &str,
+    run_plan: &RunPlan,
+) -> Result<Vec<Observation>, StudyError> {
     let path = dir.join(FILE);
     let mut observations = Vec::new();
     let mut seen = HashSet::new();
     let mut names: HashSet<String> = HashSet::new();
-    let settings: HashSet<&String> = plan.cells.iter().flat_map(|c| c.settings.keys()).collect();
+    let settings: HashSet<&String> =
+        run_plan.cells.iter().flat_map(|c| c.settings.keys()).collect();
     let settings = settings.len();
     for (index, line) in whole_bytes(&path)?.split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
@@ -94,14 +99,16 @@ pub fn read(dir: &Path, fingerprint: &str, plan: &RunPlan) -> Result<Vec<Observa
             |message: String| StudyError::Damaged { path: path.clone(), line: index + 1, message };
         let observation: Observation =
             serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
-        if observation.plan != fingerprint {
-            return Err(StudyError::OtherPlan {
+        if observation.run_plan_fingerprint != fingerprint {
+            return Err(StudyError::OtherRunPlan {
                 path: path.clone(),
-                found: observation.plan,
+                found: observation.run_plan_fingerprint,
                 expected: fingerprint.to_owned(),
             });
         }
-        if observation.cell >= plan.cells.len() || observation.repetition >= plan.repetitions {
+        if observation.cell >= run_plan.cells.len()
+            || observation.repetition >= run_plan.repetitions
+        {
             return Err(damaged("the run plan has no such cell or repetition".to_owned()));
         }
         if !seen.insert((observation.cell, observation.repetition)) {

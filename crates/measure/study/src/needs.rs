@@ -9,15 +9,15 @@ use crate::spec::Spec;
 const MIB: u64 = 1 << 20;
 
 /// The needs of each cell, in the run plan's order. Refuses settings that the engine does not know.
-pub fn of(plan: &RunPlan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
+pub fn of(run_plan: &RunPlan, engine: &dyn Engine) -> Result<Vec<Need>, StudyError> {
     let need = |cell| {
         engine.check(cell).map_err(|source| StudyError::Cell {
-            id: plan.study.clone(),
-            label: format!("\"{}\"", cell.label(&plan.axes)),
+            id: run_plan.study.clone(),
+            label: format!("\"{}\"", cell.label(&run_plan.axes)),
             source,
         })
     };
-    plan.cells.iter().map(need).collect()
+    run_plan.cells.iter().map(need).collect()
 }
 
 /// The memory of the largest cell.

@@ -11,7 +11,8 @@ pub struct Observation {
     /// Id of the study.
     pub study: String,
     /// Fingerprint of the run plan it belongs to.
-    pub plan: String,
+    #[serde(alias = "plan")]
+    pub run_plan_fingerprint: String,
     /// Index of the cell in the run plan.
     pub cell: usize,
     /// The cell's settings.

@@ -25,7 +25,8 @@ pub struct Record {
     /// Id of the study.
     pub study: String,
     /// Fingerprint of the run plan.
-    pub plan: String,
+    #[serde(alias = "plan")]
+    pub run_plan_fingerprint: String,
     /// The scale applied.
     pub scale: Option<String>,
     /// Repetitions in place of the study's.

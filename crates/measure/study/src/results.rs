@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cell::Cell;
+use crate::claim::Claim;
 use crate::engine::Sample;
 use crate::error::StudyError;
 use crate::log;
 use crate::measure::{INSTRUCTIONS, THROUGHPUT, TIMES};
 use crate::observation::{Observation, Outcome};
-use crate::paper::Claim;
 use crate::plans::{Label, Node, PlanText};
 use crate::record::Record;
 use crate::run_plan::RunPlan;
@@ -84,7 +84,7 @@ impl Results {
         let record = Record::load(dir)?;
         let spec = record.spec()?;
         let run_plan = RunPlan::new(&spec).skipping(&record.needs);
-        let mut observations = log::read(dir, &record.plan, &run_plan)?;
+        let mut observations = log::read(dir, &record.run_plan_fingerprint, &run_plan)?;
         let block = |observation: &Observation| run_plan.cells[observation.cell].block;
         observations.sort_by_key(|seen| (block(seen), seen.repetition, seen.slot));
         Ok(Results { record, spec, run_plan, observations: observations.into() })
@@ -315,12 +315,12 @@ impl Results {
 
     /// A verdict for every claim of the paper, in the study's order.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        self.verdicts_of(self.spec.paper.iter())
+        self.verdicts_of(self.spec.claims.iter())
     }
 
     /// The same with every claim reduced to its direction, for figures that the paper only draws.
     pub fn verdicts_of_direction(&self) -> Vec<Verdict> {
-        self.verdicts_of(self.spec.paper.iter().map(verdict::direction_only))
+        self.verdicts_of(self.spec.claims.iter().map(verdict::direction_only))
     }
 
     fn verdicts_of<C: Borrow<Claim>>(&self, claims: impl Iterator<Item = C>) -> Vec<Verdict> {

@@ -265,7 +265,7 @@ impl Running<'_> {
     fn keep(&mut self, visit: &Visit, outcome: Outcome) -> Result<(), StudyError> {
         let observation = Observation {
             study: self.job.run_plan.study.clone(),
-            plan: self.job.fingerprint.to_owned(),
+            run_plan_fingerprint: self.job.fingerprint.to_owned(),
             cell: visit.cell,
             settings: self.job.run_plan.cells[visit.cell].settings.clone(),
             repetition: visit.repetition,

@@ -41,7 +41,7 @@ pub struct Setup<E> {
 }
 
 /// A run plan that its engine has accepted; nothing is written yet.
-pub struct CheckedPlan {
+pub struct CheckedRunPlan {
     /// The study, on as many cores as there are here.
     pub spec: Spec,
     /// The cells; those that can't be run here are skipped.
@@ -83,12 +83,12 @@ impl<E> Setup<E> {
     }
 }
 
-impl CheckedPlan {
+impl CheckedRunPlan {
     /// The run plan of a study, every cell checked by its engine.
     ///
     /// # Errors
     /// When the engine can't be opened, or refuses a cell.
-    pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedPlan, E> {
+    pub fn new<E: From<StudyError>>(spec: &Spec, setup: &Setup<E>) -> Result<CheckedRunPlan, E> {
         let machine = Machine::here();
         let spec = spec.clone().on_cores(host::cores(&machine));
         let run_plan = RunPlan::new(&spec);
@@ -96,7 +96,7 @@ impl CheckedPlan {
         let needs = needs::of(&run_plan, engine.as_ref())?;
         let fingerprint = fingerprint::of(&run_plan, engine.as_ref());
         let run_plan = run_plan.skipping(&needs);
-        Ok(CheckedPlan { spec, run_plan, needs, fingerprint, engine, context, machine })
+        Ok(CheckedRunPlan { spec, run_plan, needs, fingerprint, engine, context, machine })
     }
 }
 
@@ -113,14 +113,14 @@ impl<E: From<StudyError>> Session<E> {
         setup: Setup<E>,
         claim: impl FnOnce(&Spec) -> Result<PathBuf, StudyError>,
     ) -> Result<Session<E>, E> {
-        let CheckedPlan { spec, run_plan, needs, fingerprint, engine, context, machine } =
-            CheckedPlan::new(&spec, &setup)?;
+        let CheckedRunPlan { spec, run_plan, needs, fingerprint, engine, context, machine } =
+            CheckedRunPlan::new(&spec, &setup)?;
         let models = run_plan.models(&machine.caches).map_err(StudyError::from)?;
         needs::fit(&spec, &needs, host::available_bytes(&machine))?;
         let dir = claim(&spec)?;
         let record = Record {
             study: spec.id.clone(),
-            plan: fingerprint,
+            run_plan_fingerprint: fingerprint,
             scale: spec.scale.clone(),
             repetitions,
             seed: spec.seed,
@@ -198,7 +198,7 @@ impl<E: From<StudyError>> Session<E> {
     /// # Errors
     /// When it can't be read.
     pub fn kept(&self) -> Result<Vec<Observation>, StudyError> {
-        log::read(&self.dir, &self.record.plan, &self.run_plan)
+        log::read(&self.dir, &self.record.run_plan_fingerprint, &self.run_plan)
     }
 
     /// Runs the remaining visits.
@@ -210,7 +210,11 @@ impl<E: From<StudyError>> Session<E> {
         stop: &Stop,
         observe: &mut dyn FnMut(Event<'_>),
     ) -> Result<End, StudyError> {
-        let job = Job { run_plan: &self.run_plan, fingerprint: &self.record.plan, dir: &self.dir };
+        let job = Job {
+            run_plan: &self.run_plan,
+            fingerprint: &self.record.run_plan_fingerprint,
+            dir: &self.dir,
+        };
         runner::run(job, self.engine.as_mut(), stop, observe)
     }
 
@@ -232,8 +236,12 @@ fn same_run(
         return Err(StudyError::OtherEngine { path, begun, found });
     }
     let expected = fingerprint::of(run_plan, engine);
-    if expected != record.plan {
-        return Err(StudyError::OtherPlan { path, found: record.plan.clone(), expected });
+    if expected != record.run_plan_fingerprint {
+        return Err(StudyError::OtherRunPlan {
+            path,
+            found: record.run_plan_fingerprint.clone(),
+            expected,
+        });
     }
     Ok(())
 }

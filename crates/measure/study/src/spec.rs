@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use workahead_machine::nesting;
 
+use crate::claim::{Claim, Requirement};
 use crate::error::StudyError;
 use crate::method::Method;
 use crate::nearest;
-use crate::paper::{Claim, Requirement};
 use crate::setting::{Setting, Settings};
 
 mod checks;
@@ -57,7 +57,8 @@ pub struct Spec {
     /// How it is run.
     pub method: Method,
     /// Claims of the paper.
-    pub paper: Vec<Claim>,
+    #[serde(rename = "paper")]
+    pub claims: Vec<Claim>,
 }
 
 /// An axis of the product.
@@ -116,8 +117,8 @@ struct Document {
     sweeps: Vec<Sweep>,
     #[serde(default)]
     method: Method,
-    #[serde(default)]
-    paper: Vec<Claim>,
+    #[serde(rename = "paper", default)]
+    claims: Vec<Claim>,
     #[serde(default)]
     scale: Table,
 }
@@ -250,7 +251,7 @@ impl Spec {
             cases: cases.map_err(wrong)?,
             sweeps: document.sweeps,
             method: document.method,
-            paper: document.paper,
+            claims: document.claims,
         };
         checks::check(&spec).map_err(wrong)?;
         Ok(spec)

@@ -1,8 +1,8 @@
 //! All observations of a result as one Parquet file: one row per sample or failure.
 //!
-//! Columns: `study, plan, engine, machine, tier, seed, cell, block, repetition, slot, unix_ms`;
-//! `setting.NAME` as words (a setting may be a number in one cell and a word in another);
-//! `protocol`; `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`;
+//! Columns: `study, run_plan_fingerprint, engine, machine, tier, seed, cell, block, repetition,
+//! slot, unix_ms`; `setting.NAME` as words (a setting may be a number in one cell and a word in
+//! another); `protocol`; `wall_s, cpu_s, tuples, mtuples_per_s, answer_rows, answer_checksum`;
 //! `measure.NAME`; `query_plan_fingerprint` of the cell, `query_plan` where the sample has it (once
 //! per cell); `failure`.
 
@@ -79,7 +79,7 @@ fn origin(results: &Results) -> Vec<Column> {
     };
     [
         ("study", same(&record.study)),
-        ("plan", same(&record.plan)),
+        ("run_plan_fingerprint", same(&record.run_plan_fingerprint)),
         ("engine", same(&format!("{} {}", record.engine, record.engine_version))),
         ("machine", same(&record.host.name)),
         ("tier", same(&record.host.tier)),

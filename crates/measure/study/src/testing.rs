@@ -157,10 +157,10 @@ impl Engine for Mock {
 /// When the study is wrong or the directory can't be written: it is for tests.
 pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (RunPlan, Record) {
     let spec = Spec::parse("demo", text).expect("a study");
-    let plan = RunPlan::new(&spec);
+    let run_plan = RunPlan::new(&spec);
     let record = Record {
         study: spec.id.clone(),
-        plan: fingerprint::of(&plan, engine),
+        run_plan_fingerprint: fingerprint::of(&run_plan, engine),
         scale: None,
         repetitions: None,
         seed: spec.seed,
@@ -176,11 +176,11 @@ pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (RunPlan, Record) {
         },
         limits: None,
         models: Vec::new(),
-        needs: needs::of(&plan, engine).expect("settings that the engine knows"),
+        needs: needs::of(&run_plan, engine).expect("settings that the engine knows"),
         text: text.to_owned(),
     };
     record.save(dir).expect("a directory that can be written");
-    (plan, record)
+    (run_plan, record)
 }
 
 /// The results of a whole run, in a directory that holds them.
@@ -188,8 +188,8 @@ pub fn begin(dir: &Path, text: &str, engine: &dyn Engine) -> (RunPlan, Record) {
 /// # Panics
 /// As [`begin`].
 pub fn results(dir: &Path, text: &str, engine: &mut dyn Engine) -> Results {
-    let (plan, record) = begin(dir, text, engine);
-    let job = Job { run_plan: &plan, fingerprint: &record.plan, dir };
+    let (run_plan, record) = begin(dir, text, engine);
+    let job = Job { run_plan: &run_plan, fingerprint: &record.run_plan_fingerprint, dir };
     runner::run(job, engine, &Stop::new(), &mut |_| {}).expect("a run");
     Results::load(dir).expect("what was just written")
 }

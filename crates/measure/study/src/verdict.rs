@@ -41,7 +41,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::paper::{Claim, Direction, Extent, Requirement};
+use crate::claim::{Claim, Direction, Extent, Requirement};
 use crate::record::Host;
 use crate::statistics::{Interval, Ratio};
 

@@ -1,6 +1,6 @@
 //! Loops in the background: one for each CPU, endlessly touching a number of bytes.
 //!
-//! The seed of 2010 (Yamada et al., section 5.3) lets four of them, of 1 MB each and each bound to
+//! The paper of 2010 (Yamada et al., section 5.3) lets four of them, of 1 MB each and each bound to
 //! a core, run beside the database, to see whether what helps the one harms others: their
 //! throughput is passes per second of their own CPU time. A pass adds one to a word of every cache
 //! line, so that afterwards each line tells how many passes there were.
@@ -61,7 +61,7 @@ pub struct LoopRun {
 }
 
 impl LoopRun {
-    /// Passes per second of CPU time: what the seed compares.
+    /// Passes per second of CPU time: what the paper compares.
     #[must_use]
     pub fn passes_per_cpu_s(&self) -> f64 {
         self.passes as f64 / self.cpu_s

@@ -1,6 +1,6 @@
 //! The two programs of sysbench, in the two forms that figures in the literature come from.
 //!
-//! 0.4 (2004 to 2016) is what the seed of 2010 ran, 1.0 is what distributions carry today; they
+//! 0.4 (2004 to 2016) is what the paper of 2010 ran, 1.0 is what distributions carry today; they
 //! share names and differ in what they do. Both are rebuilt here from the programs' documented
 //! behaviour, so that they run where sysbench is not installed and in the historical form too:
 //! [`memory`] needs no server, [`oltp`] runs over sessions.

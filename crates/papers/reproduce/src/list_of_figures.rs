@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 pub use lines::Line;
-pub(crate) use lines::{Found, lines};
+pub(crate) use lines::{PageContents, lines};
 
 static TEXT: &str = include_str!("../published/figures.toml");
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use workahead_report::{ReportError, document, tier_in_words};
 use workahead_study::verdict::{Judgement, Size, Word};
 
-use crate::list_of_figures::{Found, Line, lines};
+use crate::list_of_figures::{Line, PageContents, lines};
 use crate::paper::Paper;
 use crate::tables::{FilledTable, PaperTable};
 use crate::verdicts::{MODELLED, Row};
@@ -111,7 +111,7 @@ impl Reproduction {
     pub fn new(parts: Parts) -> Reproduction {
         let Parts { paper, machine, tier, scale, rows, tables, studies } = parts;
         let tier = tier.as_deref();
-        let found = Found { rows: &rows, tables: &tables, measured: tier.is_some() };
+        let found = PageContents { rows: &rows, tables: &tables, measured: tier.is_some() };
         let figures = lines(paper, found);
         let tables = tables.into_iter().map(|table| section(table, &rows, tier)).collect();
         let modelled = rows.iter().any(|row| row.modelled.is_some());

@@ -16,7 +16,7 @@ mod configuration;
 mod contradiction;
 mod derived;
 mod paper;
-mod printed;
+mod printed_figure;
 mod sums;
 
 use std::sync::OnceLock;
@@ -27,7 +27,7 @@ pub(crate) use contradiction::significant;
 pub use contradiction::{Contradiction, contradictions};
 pub use derived::{Agreement, Input, Nature, RecomputedFigure, derived};
 pub use paper::{Cell, Column, Metric, Paper, PublishedFigure, Row, Table};
-pub use printed::{PrintedFigure, PrintedFigureError, Quantity};
+pub use printed_figure::{PrintedFigure, PrintedFigureError, Quantity};
 
 static KEETON: &str = include_str!("../published/keeton.toml");
 static HASSANEIN: &str = include_str!("../published/hassanein.toml");

@@ -13,7 +13,7 @@
 //! was counted under other conditions.
 
 mod derived;
-mod judged;
+mod judgement;
 mod modelled;
 mod of_paper;
 mod results;
@@ -26,7 +26,7 @@ use serde::Serialize;
 use workahead_study::verdict::Size;
 
 pub use derived::{DERIVED, DerivedFigure, derived};
-pub(crate) use judged::{unjudged, verdict};
+pub(crate) use judgement::{unjudged, verdict};
 pub use of_paper::{FilledTable, of_paper};
 pub use stream::StreamFigures;
 

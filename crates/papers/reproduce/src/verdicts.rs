@@ -12,7 +12,7 @@
 //! printed, and reading it off a picture would be inventing it.
 
 use serde::{Deserialize, Serialize};
-use workahead_study::paper::{Claim, Direction, Extent};
+use workahead_study::claim::{Claim, Direction, Extent};
 use workahead_study::results::Results;
 use workahead_study::setting;
 use workahead_study::verdict::{Judgement, Size, Word};
@@ -180,7 +180,7 @@ fn judged(entry: &Entry, ran: &StudyRun) -> Vec<ClaimVerdict> {
         false => results.verdicts(),
     };
     let of_row = verdicts.into_iter().filter_map(|verdict| {
-        let claim = &results.spec.paper[verdict.claim];
+        let claim = &results.spec.claims[verdict.claim];
         let differs = differs(&verdict.judgement);
         (claim.row == entry.row).then(|| ClaimVerdict {
             study: ran.study.clone(),

@@ -14,12 +14,12 @@ use workahead_study::verdict::{Judgement, Word};
 
 /// What is read back of `bench/record/papers/PAPER-modelled.json`.
 #[derive(Deserialize)]
-struct Kept {
-    rows: Vec<KeptRow>,
+struct Record {
+    rows: Vec<RecordRow>,
 }
 
 #[derive(Deserialize)]
-struct KeptRow {
+struct RecordRow {
     row: String,
     figures: Vec<String>,
     modelled: Option<Judgement>,
@@ -29,7 +29,7 @@ struct KeptRow {
 fn page(paper: Paper) -> Reproduction {
     let folder = manifest_folder().join("../../../bench/record/papers");
     let path = folder.join(format!("{}-modelled.json", paper.name));
-    let kept: Kept = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let kept: Record = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut rows = verdicts::rows(paper, &[]);
     assert_eq!(rows.len(), kept.rows.len());
     for (row, kept) in rows.iter_mut().zip(kept.rows) {

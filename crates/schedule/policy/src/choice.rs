@@ -25,8 +25,7 @@ pub enum Pick {
     Nobody,
     /// B or F: the lowest vruntime.
     Head,
-    /// C or G: a thread of the group that ran last (the paper's "sibling thread"). Time
-    /// aggregation.
+    /// C or G: a thread of the group that ran last. Time aggregation.
     Member,
     /// H: a thread of the group that the master published. Inter-core aggregation.
     Companion,

@@ -23,7 +23,7 @@ fn with(row: &str, rest: &str) -> String {
 }
 
 #[test]
-fn there_are_as_many_rows_as_the_seeds_have() {
+fn there_are_as_many_rows_as_the_papers_have() {
     assert_eq!(rows().len(), 336);
     assert!(found(&waiting(), &[]).is_empty());
 }

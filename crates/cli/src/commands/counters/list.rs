@@ -159,7 +159,7 @@ fn events(table: &Table, json: bool) -> anyhow::Result<ExitCode> {
         output::json(&table.events().collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = summary::table(&["event", "code", "what it counts"]);
+    let mut rows = summary::table(&["event", "code", "counts"]);
     for event in table.events() {
         let says = table.says(&event.name).unwrap_or_default();
         rows.add_row([event.name.clone(), code(event), says.to_owned()]);

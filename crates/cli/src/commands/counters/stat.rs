@@ -71,10 +71,10 @@ pub(crate) struct Args {
     /// How long each group of events is counted before the next has its turn, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     slot: f64,
-    /// Keep what was counted, slot by slot
+    /// Record the counts, slot by slot
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Count nothing, show what was recorded
+    /// Count nothing, show a recording
     #[arg(long, value_name = "FILE", conflicts_with_all = LIVE)]
     recorded: Option<PathBuf>,
     /// Every table of Keeton et al. (1998), the printed figures beside those counted: counts every
@@ -143,7 +143,7 @@ fn count(args: &Args, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<(S
     let choice =
         Choice { metrics: args.metrics.clone(), privileges, slot_s: args.slot, seed: 0, spare: 0 };
     let mut counter =
-        Counter::plan(&choice, Table::here(), &mut Live, &machine).explained(&machine);
+        Counter::prepare(&choice, Table::here(), &mut Live, &machine).explained(&machine);
     let mut subject = args.target.subject()?;
     let takes_turns = counter.header().groups.len() > 1;
     if !takes_turns {

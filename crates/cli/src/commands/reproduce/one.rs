@@ -37,7 +37,7 @@ pub(super) fn study(
     stop: &Stop,
 ) -> anyhow::Result<(StudyRun, State)> {
     let requested = requested(id, args)?;
-    let ledger = requested.ledger.iter().chain(requested.paper.iter().map(|claim| &claim.row));
+    let ledger = requested.ledger.iter().chain(requested.claims.iter().map(|claim| &claim.row));
     let ledger: Vec<String> = ledger.cloned().collect();
     let (study, modelled) = (id.to_owned(), requested.is_modelled());
     let ended = |outcome, state| Ok((StudyRun { study, outcome, ledger, modelled }, state));

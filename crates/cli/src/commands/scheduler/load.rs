@@ -144,9 +144,11 @@ impl Running {
             ensure!(status.success(), "a program of the load ended with {status}");
             // A line: a pipe holds it.
             let mut printed = String::new();
-            let mut stdout = child.stdout.take().context("what it printed")?;
+            let mut stdout = child.stdout.take().context("the output of a program of the load")?;
             stdout.read_to_string(&mut printed)?;
-            counted.push(serde_json::from_str(&printed).context("what it printed")?);
+            counted.push(
+                serde_json::from_str(&printed).context("the output of a program of the load")?,
+            );
         }
         Ok(counted)
     }

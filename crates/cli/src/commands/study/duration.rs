@@ -33,13 +33,13 @@ impl DurationLimit {
     /// Monitors a run whose log has these samples already.
     pub(crate) fn monitor<'a>(
         self,
-        plan: &'a RunPlan,
+        run_plan: &'a RunPlan,
         kept: &[Observation],
     ) -> DurationMonitor<'a> {
         DurationMonitor {
             most: self.max_duration,
             begun: Instant::now(),
-            pace: Pace::new(plan, kept),
+            pace: Pace::new(run_plan, kept),
             exceeded: None,
         }
     }

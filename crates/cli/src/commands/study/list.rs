@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use workahead_study::catalogue;
-use workahead_study::paper::Requirement;
+use workahead_study::claim::Requirement;
 use workahead_study::spec::Spec;
 
 use super::summary;

@@ -10,7 +10,7 @@ use workahead_study::method::Order;
 use workahead_study::needs;
 use workahead_study::protocol::Start;
 use workahead_study::run_plan::RunPlan;
-use workahead_study::session::CheckedPlan;
+use workahead_study::session::CheckedRunPlan;
 use workahead_study::setting::{Settings, one_line};
 use workahead_study::spec::Spec;
 
@@ -55,7 +55,7 @@ struct Round {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let spec = args.study.spec()?;
     let setup = arguments::setup(&spec, &DataArguments::default());
-    let CheckedPlan { run_plan, needs, fingerprint, .. } = CheckedPlan::new(&spec, &setup)?;
+    let CheckedRunPlan { run_plan, needs, fingerprint, .. } = CheckedRunPlan::new(&spec, &setup)?;
     let facts = Facts {
         scale: &spec.scale,
         engine: &spec.engine,

@@ -85,7 +85,7 @@ pub(crate) fn text(results: &Results, report: &Path) -> String {
         true => parts.push(fastest(results, &findings)),
         false => parts.push(all(results, &findings)),
     }
-    if !results.spec.paper.is_empty() {
+    if !results.spec.claims.is_empty() {
         parts.push(paper(results));
     }
     if !results.is_complete() {
@@ -178,7 +178,7 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
 fn paper(results: &Results) -> String {
     let mut table = table(&["row", "the paper", "here", "direction, size"]);
     for verdict in results.verdicts() {
-        let claim = &results.spec.paper[verdict.claim];
+        let claim = &results.spec.claims[verdict.claim];
         table.add_row([
             claim.row.clone(),
             format!("{}: {}", claim.figure, claim.says),

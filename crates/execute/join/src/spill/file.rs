@@ -394,11 +394,12 @@ mod tests {
     use super::super::blocks::BLOCK_BYTES;
     use super::*;
 
-    fn batch(seed: i64, rows: i64) -> RecordBatch {
-        let numbers: ArrayRef = Arc::new((0..rows).map(|i| Some(i * seed)).collect::<Int64Array>());
-        let text = |i: i64| format!("a text longer than a view holds inline {}", i * seed);
+    fn batch(factor: i64, rows: i64) -> RecordBatch {
+        let numbers: ArrayRef =
+            Arc::new((0..rows).map(|i| Some(i * factor)).collect::<Int64Array>());
+        let text = |i: i64| format!("a text longer than a view holds inline {}", i * factor);
         let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..rows).map(text)));
-        let values = (0..rows).map(|i| if (i + seed) % 3 == 0 { "a" } else { "b" });
+        let values = (0..rows).map(|i| if (i + factor) % 3 == 0 { "a" } else { "b" });
         let dictionary: ArrayRef = Arc::new(values.collect::<DictionaryArray<Int8Type>>());
         RecordBatch::try_from_iter([("a", numbers), ("b", texts), ("c", dictionary)]).unwrap()
     }
@@ -437,7 +438,7 @@ mod tests {
 
     #[test]
     fn truncated_and_changed_files_are_errors() {
-        let batches: Vec<_> = (1..30).map(|seed| batch(seed, 200)).collect();
+        let batches: Vec<_> = (1..30).map(|factor| batch(factor, 200)).collect();
         let bytes = written(&batches, None).unwrap().bytes();
         for cut in [1, bytes / 3, bytes / 2, bytes - 9, bytes - 1] {
             let file = written(&batches, None).unwrap();

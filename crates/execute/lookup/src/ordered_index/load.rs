@@ -17,9 +17,9 @@ impl<K: Ord + Clone, V> Nodes<K, V> {
         fill: usize,
     ) -> (Node, u8, usize) {
         let children = Shape::<K, V>::CHILDREN;
-        // Children of a group as full as its nodes.
-        let siblings = (children * fill).div_ceil(Shape::<K, V>::MOST).clamp(2, children);
-        self.reserve(Kind::Leaf, entries.size_hint().0.div_ceil(fill * siblings) + 1);
+        // Nodes of a group, which is as full as its nodes are.
+        let group_nodes = (children * fill).div_ceil(Shape::<K, V>::MOST).clamp(2, children);
+        self.reserve(Kind::Leaf, entries.size_hint().0.div_ceil(fill * group_nodes) + 1);
         // Of every group of the level: its first key, and how many nodes it has.
         let mut level: Vec<(Option<K>, u32, Vec<K>)> = Vec::new();
         let mut leaf = Node::first(NO_GROUP);
@@ -29,7 +29,7 @@ impl<K: Ord + Clone, V> Nodes<K, V> {
             assert!(previous.as_ref().is_none_or(|before| *before < key), "keys ascend");
             if leaf.group == NO_GROUP || usize::from(self.head(Kind::Leaf, leaf).len) == fill {
                 match level.last_mut() {
-                    Some((_, _, separators)) if usize::from(leaf.child) + 1 < siblings => {
+                    Some((_, _, separators)) if usize::from(leaf.child) + 1 < group_nodes => {
                         leaf.child += 1;
                         separators.push(key.clone());
                         self.head_mut(Kind::Leaf, Node::first(leaf.group)).leaves += 1;
@@ -59,12 +59,12 @@ impl<K: Ord + Clone, V> Nodes<K, V> {
         let mut height = 0;
         // A group of one node needs no node above it; any other is the children of one.
         while level.len() > 1 || !level[0].2.is_empty() {
-            self.reserve(Kind::Inner, level.len().div_ceil(siblings));
+            self.reserve(Kind::Inner, level.len().div_ceil(group_nodes));
             let mut above: Vec<(Option<K>, u32, Vec<K>)> = Vec::new();
             let mut at = 0;
             for (first, children, separators) in level {
                 match above.last_mut() {
-                    Some((_, _, separators)) if at + 1 < siblings => {
+                    Some((_, _, separators)) if at + 1 < group_nodes => {
                         at += 1;
                         separators.extend(first);
                     }

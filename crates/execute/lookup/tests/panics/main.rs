@@ -29,7 +29,7 @@ enum Function {
 
 /// Which calls panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum Fault {
     None,
     /// The one after `n` others.
     Once(u64),
@@ -39,7 +39,7 @@ enum Plan {
 }
 
 thread_local! {
-    static PLAN: Cell<Plan> = const { Cell::new(Plan::None) };
+    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
     /// Keys and values that are not dropped yet.
     static ALIVE: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
     static MADE: Cell<u64> = const { Cell::new(0) };
@@ -47,33 +47,33 @@ thread_local! {
     static LIES: RefCell<Option<Random>> = const { RefCell::new(None) };
 }
 
-/// The payload of a planned panic: it was never meant for the panic hook.
-struct PlannedPanic;
+/// The payload of an injected panic: it was never meant for the panic hook.
+struct InjectedPanic;
 
 /// Every function of a key or a value begins so. Nothing panics while something else unwinds.
 fn call(function: Function) {
     if std::thread::panicking() {
         return;
     }
-    let (then, panics) = match PLAN.get() {
-        Plan::None => return,
-        Plan::Once(0) => (Plan::None, true),
-        Plan::Once(left) => (Plan::Once(left - 1), false),
-        Plan::From(0) => (Plan::All(function), true),
-        Plan::From(left) => (Plan::From(left - 1), false),
-        Plan::All(planned) => (PLAN.get(), planned == function),
+    let (then, panics) = match FAULT.get() {
+        Fault::None => return,
+        Fault::Once(0) => (Fault::None, true),
+        Fault::Once(left) => (Fault::Once(left - 1), false),
+        Fault::From(0) => (Fault::All(function), true),
+        Fault::From(left) => (Fault::From(left - 1), false),
+        Fault::All(failing) => (FAULT.get(), failing == function),
     };
-    PLAN.set(then);
+    FAULT.set(then);
     if panics {
-        resume_unwind(Box::new(PlannedPanic));
+        resume_unwind(Box::new(InjectedPanic));
     }
 }
 
-/// Whether a history ended as planned; other panics are failures.
+/// Whether a history ended without its injected panic; other panics are failures.
 fn ends(history: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(history)) {
         Ok(()) => true,
-        Err(panic) if panic.is::<PlannedPanic>() => false,
+        Err(panic) if panic.is::<InjectedPanic>() => false,
         Err(panic) => resume_unwind(panic),
     }
 }
@@ -254,43 +254,43 @@ fn changes(count: usize) -> Vec<Change> {
 const PANICKING_CHANGES: usize = 6;
 
 /// Runs a history once; whether it came to the call that was to panic.
-fn run<I: Index>(loaded: &Entries, changes: &[Change], plan: Plan) -> bool {
-    PLAN.set(plan);
+fn run<I: Index>(loaded: &Entries, changes: &[Change], fault: Fault) -> bool {
+    FAULT.set(fault);
     let mut full = None;
     let is_full = ends(|| full = Some(I::load(loaded)));
-    let rest = PLAN.replace(Plan::None);
+    let rest = FAULT.replace(Fault::None);
     let mut expected = if is_full { loaded.clone() } else { Entries::new() };
     let mut index = full.unwrap_or_else(|| I::load(&expected));
-    PLAN.set(rest);
+    FAULT.set(rest);
     let mut panicking = 0;
     for change in changes {
         let is_whole = ends(|| index.apply(*change));
-        let rest = PLAN.replace(Plan::None);
+        let rest = FAULT.replace(Fault::None);
         let states = states(&expected, *change);
         if is_whole {
             expected = states.last().expect("at least one").clone();
         } else {
             expected = index.entries();
-            assert!(states.contains(&expected), "{plan:?}, {change:?}: {expected:?}");
+            assert!(states.contains(&expected), "{fault:?}, {change:?}: {expected:?}");
         }
-        panicking += usize::from(matches!(rest, Plan::All(_)));
-        PLAN.set(if panicking < PANICKING_CHANGES { rest } else { Plan::None });
+        panicking += usize::from(matches!(rest, Fault::All(_)));
+        FAULT.set(if panicking < PANICKING_CHANGES { rest } else { Fault::None });
     }
-    let rest = PLAN.replace(Plan::None);
-    assert_eq!(index.entries(), expected, "{plan:?}");
-    PLAN.set(rest);
+    let rest = FAULT.replace(Fault::None);
+    assert_eq!(index.entries(), expected, "{fault:?}");
+    FAULT.set(rest);
     ends(|| drop(index));
-    let rest = PLAN.replace(Plan::None);
-    ALIVE.with_borrow(|alive| assert!(alive.is_empty(), "{plan:?}: {} were lost", alive.len()));
-    !matches!(rest, Plan::Once(_) | Plan::From(_))
+    let rest = FAULT.replace(Fault::None);
+    ALIVE.with_borrow(|alive| assert!(alive.is_empty(), "{fault:?}: {} were lost", alive.len()));
+    !matches!(rest, Fault::Once(_) | Fault::From(_))
 }
 
 /// Runs histories of an index, each with another call that panics, until all calls had their turn.
 fn histories<I: Index>() {
     let changes = changes(if cfg!(miri) { 20 } else { 80 });
     let loaded: Entries = (0..12).map(|number| (number * 9, number)).collect();
-    for plan in [Plan::Once, Plan::From] {
-        let calls = (0..).take_while(|calls| run::<I>(&loaded, &changes, plan(*calls))).count();
+    for fault in [Fault::Once, Fault::From] {
+        let calls = (0..).take_while(|calls| run::<I>(&loaded, &changes, fault(*calls))).count();
         assert!(calls > 300, "{calls} calls");
     }
 }

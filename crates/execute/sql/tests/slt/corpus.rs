@@ -31,7 +31,7 @@ impl Corpus {
             }
         };
         let home = tempfile::tempdir().map_err(|error| format!("no temporary place: {error}"))?;
-        // As in DataFusion's tree: the tests run in one crate and reach into a sibling.
+        // As in DataFusion's tree: the tests run in one crate and reach into the one beside it.
         let (here, data) = (home.path().join("sqllogictest"), home.path().join("core/tests/data"));
         std::fs::create_dir_all(&here)
             .and_then(|()| std::fs::create_dir_all(&data))

@@ -20,7 +20,7 @@ impl<N: Node> Tree<N> {
     /// little memory.
     pub fn bulk_load(pairs: &[(f32, u32)], fill: Fill, pages: Pages) -> Result<Self, TreeError> {
         check_order(pairs)?;
-        let levels = plan::<N>(pairs.len(), fill);
+        let levels = levels_of::<N>(pairs.len(), fill);
         let last = levels.last().map_or(0, |level| level.first + level.nodes);
         if last * units::<N>() > u32::MAX as usize {
             return Err(TreeError::TooLarge(pairs.len()));
@@ -64,7 +64,7 @@ fn check_order(pairs: &[(f32, u32)]) -> Result<(), TreeError> {
 }
 
 /// The levels, root first; an empty tree is one empty leaf.
-fn plan<N: Node>(pairs: usize, fill: Fill) -> Vec<Level> {
+fn levels_of<N: Node>(pairs: usize, fill: Fill) -> Vec<Level> {
     const { assert!(Fill(50).of(N::LEAF_PAIRS) >= 2 && Fill(50).of(N::INNER_KEYS) >= 2) };
     let mut counts = vec![pairs.div_ceil(fill.of(N::LEAF_PAIRS)).max(1)];
     while let Some(&count @ 2..) = counts.last() {

@@ -35,7 +35,7 @@ pub(super) const SERVER: Server =
 
 /// How it is observed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ObservationPlan {
+pub(super) struct ObservationConditions {
     /// Loads over the ceiling.
     pub(super) loads: (f64, f64),
     pub(super) windows: usize,
@@ -43,8 +43,8 @@ pub(super) struct ObservationPlan {
     pub(super) noise: f64,
 }
 
-pub(super) const SEEN: ObservationPlan =
-    ObservationPlan { loads: (0.2, 0.6), windows: 300, noise: 0.04 };
+pub(super) const SEEN: ObservationConditions =
+    ObservationConditions { loads: (0.2, 0.6), windows: 300, noise: 0.04 };
 
 /// Looks at sessions in a window.
 const LOOKS: usize = 4;
@@ -75,7 +75,7 @@ impl Server {
         low
     }
 
-    pub(super) fn observed(&self, seen: ObservationPlan, seed: u64) -> ServerObservation {
+    pub(super) fn observed(&self, seen: ObservationConditions, seed: u64) -> ServerObservation {
         let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
         let mut queue = Queue::default();
         let ceiling = self.ceiling();

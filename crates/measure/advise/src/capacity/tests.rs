@@ -1,6 +1,6 @@
 //! Answers on servers whose ceiling is known, and refusals.
 
-use super::simulated::{ObservationPlan, SEEN, SERVER, Serial, Server};
+use super::simulated::{ObservationConditions, SEEN, SERVER, Serial, Server};
 use super::*;
 
 /// Trials of each server.
@@ -19,7 +19,7 @@ struct Tally {
     median_naive: f64,
 }
 
-fn tally(server: Server, seen: ObservationPlan, first: Resource) -> Tally {
+fn tally(server: Server, seen: ObservationConditions, first: Resource) -> Tally {
     let truth = server.ceiling();
     let answers: Vec<Capacity> =
         (0..TRIALS).filter_map(|seed| server.observed(seen, seed).capacity().ok()).collect();
@@ -46,13 +46,13 @@ const CHEAPER: Server = Server { contention: -0.04, ..SERVER };
 fn ceilings_of_cpus_are_covered() {
     for (server, seen, error) in [
         (SERVER, SEEN, 0.03),
-        (SERVER, ObservationPlan { noise: 0.1, ..SEEN }, 0.06),
-        (SERVER, ObservationPlan { windows: 15, noise: 0.02, ..SEEN }, 0.08),
+        (SERVER, ObservationConditions { noise: 0.1, ..SEEN }, 0.06),
+        (SERVER, ObservationConditions { windows: 15, noise: 0.02, ..SEEN }, 0.08),
         (CONTENDED, SEEN, 0.03),
-        (CONTENDED, ObservationPlan { loads: (0.4, 0.9), ..SEEN }, 0.02),
-        (CONTENDED, ObservationPlan { loads: (0.35, 0.5), ..SEEN }, 0.1),
+        (CONTENDED, ObservationConditions { loads: (0.4, 0.9), ..SEEN }, 0.02),
+        (CONTENDED, ObservationConditions { loads: (0.35, 0.5), ..SEEN }, 0.1),
         (COHERENT, SEEN, 0.08),
-        (COHERENT, ObservationPlan { windows: 60, ..SEEN }, 0.1),
+        (COHERENT, ObservationConditions { windows: 60, ..SEEN }, 0.1),
         (CHEAPER, SEEN, 0.04),
     ] {
         let found = tally(server, seen, Resource::Cpus);
@@ -113,17 +113,21 @@ fn refused(observed: &ServerObservation) -> Refusal {
 
 #[test]
 fn unsupported_answers_are_refused_with_the_missing_data() {
-    let seen = |loads| ObservationPlan { loads, windows: 60, ..SEEN };
+    let seen = |loads| ObservationConditions { loads, windows: 60, ..SEEN };
     for (observed, reason, needed) in [
         (SERVER.observed(seen((0.001, 0.005)), 1), Reason::Idle, "more than 3 %"),
         (SERVER.observed(seen((0.5, 0.52)), 1), Reason::Steady, "a third at least"),
         (SERVER.observed(seen((0.99, 1.3)), 1), Reason::Saturated, "less to do"),
         (
-            SERVER.observed(ObservationPlan { noise: 0.3, ..seen((0.4, 0.5)) }, 1),
+            SERVER.observed(ObservationConditions { noise: 0.3, ..seen((0.4, 0.5)) }, 1),
             Reason::Unclear,
             "narrow it enough",
         ),
-        (SERVER.observed(ObservationPlan { windows: 11, ..SEEN }, 1), Reason::TooShort, "--for"),
+        (
+            SERVER.observed(ObservationConditions { windows: 11, ..SEEN }, 1),
+            Reason::TooShort,
+            "--for",
+        ),
     ] {
         let found = refused(&observed);
         assert_eq!(found.reason, reason, "{found}");
@@ -172,7 +176,7 @@ fn a_sentence_a_table_and_notes() {
 fn what_is_hidden_widens_the_answer() {
     let mut observed = CONTENDED.observed(SEEN, 3);
     let all = observed.capacity().unwrap();
-    let says = "what 3 sessions of other users wait for".to_owned();
+    let says = "the waits of 3 sessions of other users".to_owned();
     observed.missing = vec![Missing { says, hides_a_limit: true }];
     let less = observed.capacity().unwrap();
     assert_eq!(less.ceiling_interval.low, less.loads_per_s.high);

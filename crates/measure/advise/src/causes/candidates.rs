@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use workahead_study::capture::{Capture, Index};
 
+use super::differences::{Pair, per_transaction, short};
 use super::documented::{self, Effect, Sign};
 use super::parts::Part;
-use super::seen::{Pair, per_transaction, short};
 use crate::words::significant;
 
 /// A possible cause.

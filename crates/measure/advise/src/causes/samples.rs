@@ -6,7 +6,7 @@ use workahead_study::capture::{Capture, Figures, WORKING, Window};
 use workahead_study::engine::Sample;
 use workahead_study::results::Results;
 
-use super::seen::short;
+use super::differences::short;
 
 /// Facts of the machine's description, by their place in it.
 const FACTS: [(&str, &str); 6] = [

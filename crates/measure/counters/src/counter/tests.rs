@@ -1,4 +1,4 @@
-//! Counting planned and begun against a mock that has all, some or none of the events.
+//! Counting prepared and begun against a mock that has all, some or none of the events.
 
 use workahead_machine::Machine;
 
@@ -32,8 +32,8 @@ fn choice(metrics: &[&str]) -> Choice {
     }
 }
 
-fn plan(metrics: &[&str], table: &Table, source: &mut dyn Source) -> Header {
-    Counter::plan(&choice(metrics), Some(table), source, &Machine::here()).header
+fn header_of(metrics: &[&str], table: &Table, source: &mut dyn Source) -> Header {
+    Counter::prepare(&choice(metrics), Some(table), source, &Machine::here()).header
 }
 
 fn is_software(group: &Group) -> bool {
@@ -65,7 +65,7 @@ impl Source for Few {
 fn everything_is_counted_for_user_and_kernel_in_groups_that_fit() {
     for name in [TABLE, "intel/skylake-sp", "amd/zen4"] {
         let table = table(name);
-        let header = plan(&["all"], table, &mut all_but(table, &[]));
+        let header = header_of(&["all"], table, &mut all_but(table, &[]));
         assert_eq!(header.lacks, None);
         let (software, hardware): (Vec<&Group>, Vec<&Group>) =
             header.groups.iter().partition(|group| is_software(group));
@@ -95,7 +95,7 @@ fn everything_is_counted_for_user_and_kernel_in_groups_that_fit() {
 #[test]
 fn a_leader_leads_its_group() {
     let table = table(TABLE);
-    let header = plan(&["topdown"], table, &mut all_but(table, &[]));
+    let header = header_of(&["topdown"], table, &mut all_but(table, &[]));
     let led: Vec<&Group> = header
         .groups
         .iter()
@@ -104,7 +104,7 @@ fn a_leader_leads_its_group() {
     assert_eq!(led.len(), 2, "one for user, one for kernel");
     assert!(led.iter().all(|group| group.events[0].name == "TOPDOWN.SLOTS"));
     // Without it there is nothing to lead.
-    let header = plan(&["topdown"], table, &mut all_but(table, &["TOPDOWN.SLOTS"]));
+    let header = header_of(&["topdown"], table, &mut all_but(table, &["TOPDOWN.SLOTS"]));
     let left: Vec<&str> = header.left_out.iter().map(|left| left.event.as_str()).collect();
     assert_eq!(left.len(), 9, "{left:?}");
     assert!(left.contains(&"TOPDOWN.SLOTS") && left.contains(&"PERF_METRICS.RETIRING"));
@@ -113,13 +113,13 @@ fn a_leader_leads_its_group() {
 #[test]
 fn a_machine_without_events_counts_software_and_says_why() {
     let table = table(TABLE);
-    let header = plan(&["cpi", "l2"], table, &mut Mock::new(&[], &Virtual::until(1.0)));
+    let header = header_of(&["cpi", "l2"], table, &mut Mock::new(&[], &Virtual::until(1.0)));
     assert_eq!(header.groups.len(), 1);
     assert!(is_software(&header.groups[0]));
     let lacks = header.lacks.unwrap();
     assert!(lacks.contains("does not count INST_RETIRED.ANY"), "{lacks}");
     let choice = choice(&["cpi"]);
-    let without = Counter::plan(&choice, None, &mut all_but(table, &[]), &Machine::here());
+    let without = Counter::prepare(&choice, None, &mut all_but(table, &[]), &Machine::here());
     assert!(is_software(&without.header().groups[0]));
     assert!(without.header().lacks.as_ref().unwrap().contains("no table"));
     assert_eq!(without.header().table, None);
@@ -128,7 +128,8 @@ fn a_machine_without_events_counts_software_and_says_why() {
 #[test]
 fn an_event_that_is_missing_is_named() {
     let table = table(TABLE);
-    let header = plan(&["l2", "branch"], table, &mut all_but(table, &["MEM_LOAD_RETIRED.L2_HIT"]));
+    let header =
+        header_of(&["l2", "branch"], table, &mut all_but(table, &["MEM_LOAD_RETIRED.L2_HIT"]));
     assert_eq!(header.lacks, None);
     let left: Vec<&str> = header.left_out.iter().map(|left| left.event.as_str()).collect();
     assert_eq!(left, ["MEM_LOAD_RETIRED.L2_HIT"]);
@@ -150,19 +151,19 @@ fn fewer_counters_make_smaller_groups() {
         };
         header.groups.iter().map(general).max().unwrap()
     };
-    let roomy = plan(&["l2", "tlb"], table, &mut all_but(table, &[]));
+    let roomy = header_of(&["l2", "tlb"], table, &mut all_but(table, &[]));
     // The NMI watchdog holds one of four.
     let mut few = Few { mock: all_but(table, &[]), general: 3 };
-    let tight = plan(&["l2", "tlb"], table, &mut few);
+    let tight = header_of(&["l2", "tlb"], table, &mut few);
     assert_eq!((most(&roomy), most(&tight)), (4, 3));
     assert!(tight.groups.len() > roomy.groups.len());
     assert!(tight.lacks.is_none() && tight.left_out.is_empty());
     // Refused once, by the second group that is opened: three from then on as well.
     let mut once = all_but(table, &[]);
     once.faults.insert(1, Fault::Open(CountError::DoesNotFit { events: 7 }));
-    assert_eq!(most(&plan(&["l2", "tlb"], table, &mut once)), 3);
+    assert_eq!(most(&header_of(&["l2", "tlb"], table, &mut once)), 3);
     // None at all: not even one event beside those with counters of their own.
-    let none = plan(&["l2"], table, &mut Few { mock: all_but(table, &[]), general: 0 });
+    let none = header_of(&["l2"], table, &mut Few { mock: all_but(table, &[]), general: 0 });
     assert!(is_software(&none.groups[0]) && none.lacks.unwrap().contains("do not fit"));
 }
 
@@ -175,7 +176,7 @@ fn refusals_are_reported() {
         for at in [0, 2] {
             let mut source = all_but(table, &[]);
             source.faults.insert(at, Fault::Open(error.clone()));
-            let header = plan(&["all"], table, &mut source);
+            let header = header_of(&["all"], table, &mut source);
             assert_eq!(header.lacks, Some(error.to_string()));
             assert!(header.groups.iter().all(is_software));
             assert_eq!(source.open_now(), 0);
@@ -189,7 +190,7 @@ fn a_source_that_denies_an_unrequested_event_ends_it() {
     let mut source = all_but(table, &[]);
     let odd = CountError::NoSuchEvent { event: "a, b".to_owned(), why: "no".to_owned() };
     source.faults.insert(1, Fault::Open(odd));
-    let header = plan(&["l2"], table, &mut source);
+    let header = header_of(&["l2"], table, &mut source);
     assert!(header.lacks.unwrap().contains("a, b"));
 }
 
@@ -197,7 +198,7 @@ fn a_source_that_denies_an_unrequested_event_ends_it() {
 fn windows_hold_whole_rounds() {
     let table = table(TABLE);
     let counter =
-        Counter::plan(&choice(&["l2"]), Some(table), &mut all_but(table, &[]), &Machine::here());
+        Counter::prepare(&choice(&["l2"]), Some(table), &mut all_but(table, &[]), &Machine::here());
     let groups = counter.header().groups.len() as f64;
     assert!(groups > 1.0);
     let fitted = counter.clone().fitted(10.0 * groups * 0.5 + 0.3);
@@ -213,7 +214,7 @@ fn counting_goes_on_beside_others_until_it_is_ended() {
     let mut source = all_but(table, &[]);
     let mut choice = choice(&["branch"]);
     choice.slot_s = 0.001;
-    let counter = Counter::plan(&choice, Some(table), &mut source, &Machine::here());
+    let counter = Counter::prepare(&choice, Some(table), &mut source, &Machine::here());
     let targets = Box::new(target::Machine { cpus: vec![0, 1] });
     let running = counter.begin(0, targets, Box::new(source.clone())).unwrap();
     running.begun();
@@ -245,7 +246,7 @@ fn counters_that_a_profile_takes_are_left_free() {
     let general = |spare| {
         let choice = Choice { spare, ..choice(&["all"]) };
         let mut source = all_but(table, &[]);
-        let header = Counter::plan(&choice, Some(table), &mut source, &Machine::here()).header;
+        let header = Counter::prepare(&choice, Some(table), &mut source, &Machine::here()).header;
         let takes = |group: &Group| {
             let in_general = |event: &&Event| matches!(event.place, Place::Any | Place::Only(_));
             group.events.iter().filter(in_general).count()

@@ -115,8 +115,8 @@ fn stalls_are_charged_the_same_steps() {
         penalties.iter().map(|penalty| (penalty.cause, penalty.cycles)).collect()
     };
     let mut limits = limits();
-    let told = cycles(&limits);
-    let of = |cause| told.iter().find(|(one, _)| *one == cause).unwrap().1;
+    let cycles_of = cycles(&limits);
+    let of = |cause| cycles_of.iter().find(|(one, _)| *one == cause).unwrap().1;
     let ours = Penalties::of(&limits).unwrap();
     assert!((of(StallCause::L3) - 3.0 * ours.l3_ns).abs() < 1e-9);
     assert!((of(StallCause::L2) - 3.0 * ours.l2_ns).abs() < 1e-9);

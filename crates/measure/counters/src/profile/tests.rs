@@ -16,24 +16,24 @@ use crate::source::CountError;
 const BURN: &str = "WORKAHEAD_TEST_BURN";
 
 #[inline(never)]
-fn innermost(seed: f64) -> f64 {
-    (0..20_000).fold(black_box(seed), |sum, step| (sum * 1.000_1 + f64::from(step)).sqrt())
+fn innermost(start: f64) -> f64 {
+    (0..20_000).fold(black_box(start), |sum, step| (sum * 1.000_1 + f64::from(step)).sqrt())
 }
 
 #[inline(never)]
-fn in_library(seed: f64) -> f64 {
+fn in_library(start: f64) -> f64 {
     // The C library goes through the whole environment, which is large here.
-    (0..20).fold(seed, |sum, _| sum + f64::from(std::env::var_os("NOT_SET").is_none()))
+    (0..20).fold(start, |sum, _| sum + f64::from(std::env::var_os("NOT_SET").is_none()))
 }
 
 #[inline(never)]
-fn middle(seed: f64) -> f64 {
-    black_box(innermost(seed)) + black_box(in_library(seed))
+fn middle(start: f64) -> f64 {
+    black_box(innermost(start)) + black_box(in_library(start))
 }
 
 #[inline(never)]
-fn outermost(seed: f64) -> f64 {
-    black_box(middle(seed)) + 1.0
+fn outermost(start: f64) -> f64 {
+    black_box(middle(start)) + 1.0
 }
 
 /// The child's program: it works until its input ends, so that it does not outlive the test.

@@ -43,7 +43,7 @@ fn events(table: &Table) -> Result<(), TableError> {
             return Err(wrong("another event has the same name"));
         }
         if described.says.trim().is_empty() {
-            return Err(wrong("it does not say what it counts"));
+            return Err(wrong("it has no description"));
         }
         if event.place == Place::Any && table.general_counters.smt_on == 0 {
             return Err(wrong("the table has no general counters"));

@@ -107,7 +107,7 @@ impl Model {
         SLOT_S * (groups * self.rounds) as f64
     }
 
-    fn plan(&self) -> Header {
+    fn header(&self) -> Header {
         let table = Table::named(self.table).expect("one of the tables");
         let knows = |event: &&Event| !self.lacks.contains(&event.name.as_str());
         let known: Vec<(&str, f64)> =
@@ -120,7 +120,7 @@ impl Model {
             spare: 0,
         };
         let mut mock = Mock::new(&known, &Virtual::until(1.0));
-        let counter = Counter::plan(&choice, Some(table), &mut mock, &Machine::here());
+        let counter = Counter::prepare(&choice, Some(table), &mut mock, &Machine::here());
         let mut left_out = counter.header().left_out.clone();
         for left in left_out.iter_mut().filter(|left| self.lacks.contains(&left.event.as_str())) {
             left.why = "the kernel of this machine does not know the event".to_owned();
@@ -137,7 +137,7 @@ impl Model {
 
     /// The recording.
     pub(crate) fn recording(&self) -> Stream {
-        let header = self.plan();
+        let header = self.header();
         let groups = header.groups.clone();
         let mut clock = Virtual::until(self.window_s(groups.len()));
         let rotation = Rotation { groups, slot_s: SLOT_S, seed: self.seed };

@@ -97,7 +97,7 @@ fn plain(text: &str, dialect: Dialect) -> Result<(), String> {
         return Err(format!("`{hidden}` may do more than read"));
     }
     match ambiguous(text, dialect) {
-        Some(what) => Err(format!("servers do not agree on what it means: {what}")),
+        Some(what) => Err(format!("servers do not agree on its meaning: {what}")),
         None => Ok(()),
     }
 }

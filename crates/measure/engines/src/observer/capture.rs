@@ -69,7 +69,7 @@ struct Holder {
 
 /// A statement that a session ran.
 #[derive(Debug)]
-struct Ran {
+struct ExecutedStatement {
     user: String,
     /// The user could do as much harm without us.
     is_trusted: bool,
@@ -126,7 +126,7 @@ trait Source {
     /// The server's version and its settings.
     fn settings(&mut self, session: &mut dyn Session) -> Result<Settings, SessionError>;
     /// Statements that sessions ran.
-    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<Ran>, SessionError>;
+    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<ExecutedStatement>, SessionError>;
     /// The right to grant for a look at others' sessions.
     fn remedy(&self, user: &str) -> String;
     /// The columns of tables and statements that are counters.
@@ -288,7 +288,9 @@ impl Recorder {
         let counters = self.source.counters(self.connection.session())?;
         let at = Instant::now();
         let machine = self.machine.as_mut().map(Machine::edge);
-        for Ran { user, is_trusted, text } in self.source.texts(self.connection.session())? {
+        for ExecutedStatement { user, is_trusted, text } in
+            self.source.texts(self.connection.session())?
+        {
             if !is_trusted && !self.trusted.contains(&user) {
                 if self.strangers.len() < NAMES_MAX {
                     self.strangers.insert(user);
@@ -340,7 +342,7 @@ impl Recorder {
         self.capture.events.values_mut().for_each(|sum| *sum /= self.looks.max(1.0));
         if self.hidden > 0.0 {
             let remedy = self.source.remedy(&self.target.address.user);
-            self.capture.missing.push(format!("what sessions of other users do ({remedy})"));
+            self.capture.missing.push(format!("the activity of other users' sessions ({remedy})"));
         }
         if let Some(machine) = &mut self.machine {
             self.capture.neighbours = machine.neighbours();

@@ -66,13 +66,12 @@ impl Reader for Statements {
     fn unseen(&self, look: &Look, user: &str) -> Option<UnavailableSource> {
         (look.hidden > 0).then(|| UnavailableSource {
             says: format!(
-                "what {} wait{} for (GRANT pg_read_all_stats TO {})",
+                "the waits of {} (GRANT pg_read_all_stats TO {})",
                 if look.hidden == 1 {
                     "a session of another user".to_owned()
                 } else {
                     format!("{} sessions of other users", look.hidden)
                 },
-                if look.hidden == 1 { "s" } else { "" },
                 crate::postgres::identifier(user)
             ),
             hides_waits: true,

@@ -50,7 +50,7 @@ pub(crate) struct Bar {
     /// The machine's limit for this row.
     pub(crate) limit: Option<Limit>,
     /// The paper's figures for this row.
-    pub(crate) papers: Vec<Paper>,
+    pub(crate) paper_figures: Vec<PaperFigure>,
 }
 
 /// The figure of one row.
@@ -91,7 +91,7 @@ pub(crate) struct Limit {
 
 /// A figure of the paper, converted to this chart's unit.
 #[derive(Debug, Clone)]
-pub(crate) struct Paper {
+pub(crate) struct PaperFigure {
     /// In the chart's unit.
     pub(crate) value: f64,
     /// `Fig. 6b: 1.50×`.
@@ -128,8 +128,8 @@ impl Bar {
         self.limit.as_ref().filter(|limit| limit.value.is_finite() && limit.value > 0.0)
     }
 
-    fn papers(&self) -> impl Iterator<Item = &Paper> {
-        self.papers.iter().filter(|paper| paper.value.is_finite())
+    fn paper_figures(&self) -> impl Iterator<Item = &PaperFigure> {
+        self.paper_figures.iter().filter(|figure| figure.value.is_finite())
     }
 }
 
@@ -143,9 +143,9 @@ impl Bars {
         for (bar, top) in self.bars.iter().zip(&layout.tops) {
             layout.draw_words(bar, *top, &self.unit, &mut drawing);
             layout.draw_bar(bar, *top, &self.unit, &mut drawing);
-            for (index, paper) in bar.papers().enumerate() {
+            for (index, figure) in bar.paper_figures().enumerate() {
                 let y = layout.paper_y(*top, index);
-                layout.draw_paper(paper, y, &self.unit, &mut drawing);
+                layout.draw_paper_figure(figure, y, &self.unit, &mut drawing);
             }
         }
         drawing.to_string()
@@ -224,9 +224,9 @@ impl Bars {
     /// The axis: everything that is drawn to scale, from zero.
     fn ticks(&self, screen: Screen) -> Ticks {
         let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-        let papers = self.bars.iter().flat_map(Bar::papers).map(|paper| paper.value);
+        let figures = self.bars.iter().flat_map(Bar::paper_figures).map(|figure| figure.value);
         let values = self.bars.iter().filter_map(Bar::value);
-        let drawn = largest(&mut values.chain(papers));
+        let drawn = largest(&mut values.chain(figures));
         let ends = self.bars.iter().filter_map(Bar::interval).map(|(_, high)| high);
         let drawn = largest(&mut ends.map(|high| high.min(drawn * INTERVAL_BEYOND))).max(drawn);
         let limits = self.bars.iter().filter_map(Bar::limit).map(|limit| limit.value);

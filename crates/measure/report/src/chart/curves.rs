@@ -36,7 +36,7 @@ pub(crate) struct Curves {
     /// The baseline's level and its name.
     pub(crate) level: Option<(f64, String)>,
     /// The paper's figures.
-    pub(crate) papers: Vec<PaperPoint>,
+    pub(crate) paper_points: Vec<PaperPoint>,
     /// The paper's figures that hold for the whole axis, with their names.
     pub(crate) paper_levels: Vec<(f64, String)>,
 }
@@ -96,8 +96,10 @@ impl Curves {
         for (index, series) in self.series.iter().enumerate() {
             self.draw_series(&layout, (index, series), &mut drawing);
         }
-        for paper in self.papers.iter().filter(|paper| paper.x.is_finite() && paper.y.is_finite()) {
-            layout.draw_paper(paper, &self.y_unit, &mut drawing);
+        for point in
+            self.paper_points.iter().filter(|point| point.x.is_finite() && point.y.is_finite())
+        {
+            layout.draw_paper_point(point, &self.y_unit, &mut drawing);
         }
         match screen {
             Screen::Wide => self.draw_names(&layout, &mut drawing),
@@ -240,18 +242,18 @@ impl Curves {
         if let XAxis::Named(names) = &self.x_axis {
             return (-0.5, names.len() as f64 - 0.5);
         }
-        let papers = self.papers.iter().map(|paper| paper.x).filter(|x| x.is_finite());
+        let paper_points = self.paper_points.iter().map(|point| point.x).filter(|x| x.is_finite());
         let points = self.series.iter().flat_map(Series::drawn).map(|point| point.x);
-        range(points.chain(papers))
+        range(points.chain(paper_points))
     }
 
     fn y_ticks(&self) -> Ticks {
         let drawn = || self.series.iter().flat_map(Series::drawn);
         let ends = drawn().filter_map(|point| proper_interval(point.interval));
-        let papers = self.papers.iter().map(|paper| paper.y);
+        let paper_points = self.paper_points.iter().map(|point| point.y);
         let levels = self.level.iter().chain(&self.paper_levels).map(|(level, _)| *level);
         let values = drawn().map(|point| point.y).chain(ends.flat_map(|(low, high)| [low, high]));
-        let (low, high) = range(values.chain(papers).chain(levels).filter(|y| y.is_finite()));
+        let (low, high) = range(values.chain(paper_points).chain(levels).filter(|y| y.is_finite()));
         let low = if low >= 0.0 && low < high * ZERO_BELOW_SHARE { 0.0 } else { low };
         Ticks::covering(low, high, 5.0)
     }

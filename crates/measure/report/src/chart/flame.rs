@@ -3,7 +3,7 @@
 //! ```text
 //!             ┌innermost─┐
 //!   ┌called──┐┌called────┐┌kernel┐      as wide as its share of the samples
-//!   ┌caller──────────────────────┐      callers below what they called, in the order of names
+//!   ┌caller──────────────────────┐      callers below callees, in the order of names
 //!   └all samples─────────────────┘
 //! ```
 //! The page bears no script, so nothing zooms: a frame has its name where it fits, and its share is
@@ -54,7 +54,7 @@ fn drawn(profile: &Profile, thinnest: f64) -> String {
     let rows = root.rows(scale, thinnest);
     let bottom = HEAD + ROW * rows as f64;
     let description = format!(
-        "Flame graph of {} samples by {}: callers below what they called, as wide as their share.",
+        "Flame graph of {} samples by {}: callers below callees, as wide as their share.",
         number::count(profile.samples),
         profile.clock.unit()
     );

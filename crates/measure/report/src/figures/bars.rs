@@ -1,12 +1,12 @@
 //! Bars from cells.
 
 use workahead_study::cell::Cell;
+use workahead_study::claim::Claim;
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::method::Chart;
-use workahead_study::paper::Claim;
 
 use super::{Part, RATIO};
-use crate::chart::{Bar, Bars, Limit, Paper, Reading, Tone};
+use crate::chart::{Bar, Bars, Limit, PaperFigure, Reading, Tone};
 use crate::view::{View, ratio_words};
 use crate::words;
 
@@ -62,9 +62,9 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
             along => words::setting(along, value),
         },
     );
-    let papers = part.claims().filter_map(|claim| {
+    let paper_figures = part.claims().filter_map(|claim| {
         let value = part.paper_value(claim, cell)?;
-        Some(Paper { value, label: part.paper_label(claim.1) })
+        Some(PaperFigure { value, label: part.paper_label(claim.1) })
     });
     Bar {
         heading,
@@ -74,7 +74,7 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
         ratio_interval: short(ratio_interval),
         tone: part.view.tone(finding),
         limit: limit(part, cell),
-        papers: papers.collect(),
+        paper_figures: paper_figures.collect(),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn keys(
     let has = |tone: Tone| cells.iter().any(|cell| view.tone(view.finding(cell)) == tone);
     let compared = view.baseline().is_some();
     let is_throughput = chart.measure == THROUGHPUT;
-    let claims = is_throughput && view.results.spec.paper.iter().any(Claim::is_of_throughput);
+    let claims = is_throughput && view.results.spec.claims.iter().any(Claim::is_of_throughput);
     let limits = is_throughput && cells.iter().any(|cell| view.limit(cell).is_some());
     [
         (compared && has(Tone::Baseline), "baseline", "baseline"),

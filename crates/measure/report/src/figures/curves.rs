@@ -1,7 +1,7 @@
 //! Lines from cells.
 
 use workahead_study::cell::Cell;
-use workahead_study::paper::Claim;
+use workahead_study::claim::Claim;
 use workahead_study::setting::Setting;
 
 use super::{LATENCIES, LATENCY, Part, RATIO};
@@ -47,7 +47,7 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
     for one in &mut series {
         one.points.sort_by(|left, right| left.x.total_cmp(&right.x));
     }
-    let (papers, paper_levels) = papers(part, &place);
+    let (paper_points, paper_levels) = paper_points(part, &place);
     let baseline = part.view.baseline().filter(|_| part.chart.measure == RATIO);
     Curves {
         description: part.description.clone(),
@@ -56,7 +56,7 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
         x_axis,
         series,
         level: baseline.map(|baseline| (1.0, format!("baseline: {baseline}"))),
-        papers,
+        paper_points,
         paper_levels,
     }
 }
@@ -102,7 +102,7 @@ fn axis(ticks: &[&Setting]) -> XAxis {
 }
 
 /// A claim on one point is a diamond there; a claim on all of a line with one value is a level.
-fn papers(
+fn paper_points(
     part: &Part<'_>,
     place: &dyn Fn(&Cell) -> Option<f64>,
 ) -> (Vec<PaperPoint>, Vec<(f64, String)>) {

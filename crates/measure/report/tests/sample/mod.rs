@@ -40,7 +40,7 @@ pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Res
         let cell = &run_plan.cells[visit.cell];
         Observation {
             study: id.to_owned(),
-            plan: record.plan.clone(),
+            run_plan_fingerprint: record.run_plan_fingerprint.clone(),
             cell: visit.cell,
             settings: cell.settings.clone(),
             repetition: visit.repetition,
@@ -53,10 +53,10 @@ pub(crate) fn results(id: &str, text: &str, reach: &dyn Fn(&Cell) -> f64) -> Res
     Results { record, spec, run_plan, observations }
 }
 
-fn record(spec: &Spec, plan: &RunPlan) -> Record {
+fn record(spec: &Spec, run_plan: &RunPlan) -> Record {
     Record {
         study: spec.id.clone(),
-        plan: "9d41c07be2a35f18".to_owned(),
+        run_plan_fingerprint: "9d41c07be2a35f18".to_owned(),
         scale: None,
         repetitions: None,
         seed: spec.seed,
@@ -71,8 +71,8 @@ fn record(spec: &Spec, plan: &RunPlan) -> Record {
             "l2_bytes": 524_288, "useful_cache_bytes": 17_301_504,
             "pause_ns": 12.1,
         })),
-        models: plan.models(&[]).unwrap(),
-        needs: vec![Need { memory_bytes: 900 << 20, ..Need::default() }; plan.cells.len()],
+        models: run_plan.models(&[]).unwrap(),
+        needs: vec![Need { memory_bytes: 900 << 20, ..Need::default() }; run_plan.cells.len()],
         text: spec.text.clone(),
     }
 }

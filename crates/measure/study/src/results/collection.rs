@@ -75,9 +75,9 @@ impl Results {
         if options.is_nothing() || !self.of_cell(cell).any(|seen| seen.sample().is_some()) {
             return Vec::new();
         }
-        let (mut reasons, mut told) = (Vec::new(), HashSet::new());
+        let (mut reasons, mut known) = (Vec::new(), HashSet::new());
         let mut tell = |reason: &str| {
-            if told.insert(reason.to_owned()) {
+            if known.insert(reason.to_owned()) {
                 reasons.push(reason.to_owned());
             }
         };

@@ -104,7 +104,7 @@ mod tests {
     fn observations(cells: &[usize]) -> Observations {
         let seen = |(at, cell): (usize, &usize)| Observation {
             study: String::new(),
-            plan: String::new(),
+            run_plan_fingerprint: String::new(),
             cell: *cell,
             settings: Settings::new(),
             repetition: at as u32,

@@ -32,31 +32,31 @@ proptest! {
         repetitions in 1u32..5,
     ) {
         let blocks: BTreeSet<usize> = chosen.into_iter().filter(|i| *i < axes.len()).collect();
-        let plan = RunPlan::new(&spec(&axes, cases, &blocks, repetitions));
+        let run_plan = RunPlan::new(&spec(&axes, cases, &blocks, repetitions));
         let product: usize = axes.iter().product::<usize>() * cases.max(1);
-        prop_assert_eq!(plan.cells.len(), product);
+        prop_assert_eq!(run_plan.cells.len(), product);
         let places: BTreeSet<String> =
-            plan.cells.iter().map(|cell| one_line(&cell.place)).collect();
+            run_plan.cells.iter().map(|cell| one_line(&cell.place)).collect();
         prop_assert_eq!(places.len(), product);
 
         // Blocks: as many as their axes' product, each of one kind of data, none split.
-        prop_assert_eq!(plan.blocks, blocks.iter().map(|i| axes[*i]).product::<usize>());
+        prop_assert_eq!(run_plan.blocks, blocks.iter().map(|i| axes[*i]).product::<usize>());
         let mut data: BTreeMap<usize, String> = BTreeMap::new();
-        for cell in &plan.cells {
+        for cell in &run_plan.cells {
             let of: Vec<String> =
                 blocks.iter().map(|i| cell.place[&format!("axis{i}")].to_string()).collect();
             prop_assert_eq!(data.entry(cell.block).or_insert(of.join(",")).clone(), of.join(","));
         }
         let kinds: BTreeSet<&String> = data.values().collect();
-        prop_assert_eq!(kinds.len(), plan.blocks);
-        let blocks: Vec<usize> = plan.cells.iter().map(|cell| cell.block).collect();
+        prop_assert_eq!(kinds.len(), run_plan.blocks);
+        let blocks: Vec<usize> = run_plan.cells.iter().map(|cell| cell.block).collect();
         prop_assert!(blocks.is_sorted());
 
         // Visits: every cell once per repetition, even ones forward, odd ones backward.
         let mut visits = BTreeSet::new();
-        for block in 0..plan.blocks {
+        for block in 0..run_plan.blocks {
             for repetition in 0..repetitions {
-                let round = plan.visits(block, repetition);
+                let round = run_plan.visits(block, repetition);
                 let cells: Vec<usize> = round.iter().map(|visit| visit.cell).collect();
                 let backward = cells.iter().rev().is_sorted();
                 prop_assert!([cells.is_sorted(), backward][repetition as usize % 2]);
@@ -64,7 +64,7 @@ proptest! {
                 prop_assert!(round.iter().enumerate().all(|(slot, visit)| visit.slot == slot));
             }
         }
-        prop_assert_eq!(visits.len(), plan.samples());
+        prop_assert_eq!(visits.len(), run_plan.samples());
     }
 }
 
@@ -90,10 +90,10 @@ fn later_settings_win() {
 #[test]
 fn the_baseline_differs_by_the_named_axes_only() {
     let spec = spec(&[2, 2], 3, &BTreeSet::from([0]), 1);
-    let plan = RunPlan::new(&spec);
+    let run_plan = RunPlan::new(&spec);
     let baseline = Settings::from([("case".to_owned(), Setting::from("case0"))]);
-    for cell in &plan.cells {
-        let base = plan.baseline_of(cell, &baseline).unwrap();
+    for cell in &run_plan.cells {
+        let base = run_plan.baseline_of(cell, &baseline).unwrap();
         assert_eq!(base.case(), "case0");
         assert_eq!(base.place["axis0"], cell.place["axis0"]);
         assert_eq!(base.place["axis1"], cell.place["axis1"]);
@@ -127,8 +127,9 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
         "#,
     )
     .unwrap();
-    let plan = RunPlan::new(&spec);
-    let labels: Vec<String> = plan.cells.iter().map(|cell| cell.label(&plan.axes)).collect();
+    let run_plan = RunPlan::new(&spec);
+    let labels: Vec<String> =
+        run_plan.cells.iter().map(|cell| cell.label(&run_plan.axes)).collect();
     assert_eq!(
         labels,
         [
@@ -140,16 +141,26 @@ fn a_sweep_varies_some_cells_only_beside_the_cell_it_varies() {
             "small / set"
         ]
     );
-    assert_eq!(plan.cells.iter().map(|cell| cell.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(plan.cells.iter().map(|cell| cell.block).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1]);
+    assert_eq!(
+        run_plan.cells.iter().map(|cell| cell.index).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4, 5]
+    );
+    assert_eq!(
+        run_plan.cells.iter().map(|cell| cell.block).collect::<Vec<_>>(),
+        [0, 0, 0, 0, 1, 1]
+    );
     let widths = [None, Some(7), Some(1), Some(2), None, Some(7)];
-    assert_eq!(plan.cells.iter().map(|cell| cell.integer("width")).collect::<Vec<_>>(), widths);
-    let baseline = plan.baseline_of(&plan.cells[3], &spec.method.baseline).unwrap();
+    assert_eq!(run_plan.cells.iter().map(|cell| cell.integer("width")).collect::<Vec<_>>(), widths);
+    let baseline = run_plan.baseline_of(&run_plan.cells[3], &spec.method.baseline).unwrap();
     assert_eq!(baseline.index, 0);
-    assert_eq!(plan.axes, ["pages", "width", "case"]);
+    assert_eq!(run_plan.axes, ["pages", "width", "case"]);
     let case = Settings::from([("case".to_owned(), Setting::from("set"))]);
-    let meant: Vec<usize> =
-        plan.cells.iter().filter(|cell| plan.means(&case, cell)).map(|cell| cell.index).collect();
+    let meant: Vec<usize> = run_plan
+        .cells
+        .iter()
+        .filter(|cell| run_plan.means(&case, cell))
+        .map(|cell| cell.index)
+        .collect();
     assert_eq!(meant, [1, 5], "the sweep's cells have the case too, and are not included");
 }
 
@@ -161,15 +172,17 @@ fn a_baseline_that_is_swept_too_is_the_one_with_the_same_value() {
         [[sweeps]]\naxis = 'oper'\nvalues = ['read']\nwhere = { block = 2 }\n\
         [method]\nbaseline = { scheduler = 'cfs' }\n";
     let spec = Spec::parse("swept", text).unwrap();
-    let plan = RunPlan::new(&spec);
-    let at = |label: &str| plan.cells.iter().find(|cell| cell.label(&plan.axes) == label).unwrap();
-    let base = |label: &str| plan.baseline_of(at(label), &spec.method.baseline).unwrap();
-    assert_eq!(base("itas / 2 / read").label(&plan.axes), "cfs / 2 / read");
-    assert_eq!(base("itas / 2").label(&plan.axes), "cfs / 2");
+    let run_plan = RunPlan::new(&spec);
+    let at = |label: &str| {
+        run_plan.cells.iter().find(|cell| cell.label(&run_plan.axes) == label).unwrap()
+    };
+    let base = |label: &str| run_plan.baseline_of(at(label), &spec.method.baseline).unwrap();
+    assert_eq!(base("itas / 2 / read").label(&run_plan.axes), "cfs / 2 / read");
+    assert_eq!(base("itas / 2").label(&run_plan.axes), "cfs / 2");
     let read = Settings::from([("oper".to_owned(), Setting::from("read"))]);
-    let of_reads = plan.baseline_of(at("itas / 2"), &read).unwrap();
-    assert_eq!(of_reads.label(&plan.axes), "itas / 2 / read");
-    assert!(plan.baseline_of(at("itas / 1"), &read).is_none());
+    let of_reads = run_plan.baseline_of(at("itas / 2"), &read).unwrap();
+    assert_eq!(of_reads.label(&run_plan.axes), "itas / 2 / read");
+    assert!(run_plan.baseline_of(at("itas / 1"), &read).is_none());
 }
 
 #[test]
@@ -181,55 +194,55 @@ fn a_random_order_is_complete_seeded_and_new_in_every_repetition() {
              [method]\norder = 'random'\nblocks = ['block']\nrepetitions = 6\n"
         )
     };
-    let plan = |seed| RunPlan::new(&Spec::parse("demo", &text(seed)).unwrap());
-    let (plan, other) = (plan(7), plan(8));
-    let order = |plan: &RunPlan, block, repetition| -> Vec<usize> {
-        plan.visits(block, repetition).iter().map(|visit| visit.cell).collect()
+    let run_plan = |seed| RunPlan::new(&Spec::parse("demo", &text(seed)).unwrap());
+    let (run_plan, other) = (run_plan(7), run_plan(8));
+    let order = |run_plan: &RunPlan, block, repetition| -> Vec<usize> {
+        run_plan.visits(block, repetition).iter().map(|visit| visit.cell).collect()
     };
     let mut orders = BTreeSet::new();
     for block in 0..2 {
         for repetition in 0..6 {
-            let found = order(&plan, block, repetition);
-            assert_eq!(found, order(&plan, block, repetition), "the same the second time");
+            let found = order(&run_plan, block, repetition);
+            assert_eq!(found, order(&run_plan, block, repetition), "the same the second time");
             let cells: BTreeSet<usize> = found.iter().copied().collect();
             assert_eq!(cells, (block * 8..block * 8 + 8).collect(), "complete blocks");
             orders.insert(found.iter().map(|cell| cell % 8).collect::<Vec<_>>());
         }
     }
     assert_eq!(orders.len(), 12, "a shuffle of 8 repeats itself once in 40320 times");
-    assert_ne!(order(&plan, 0, 0), order(&other, 0, 0), "another seed, another order");
+    assert_ne!(order(&run_plan, 0, 0), order(&other, 0, 0), "another seed, another order");
 }
 
 #[test]
 fn default_methods_keep_their_fingerprints() {
-    let plan = RunPlan::new(&spec(&[2], 2, &BTreeSet::new(), 2));
-    let json = serde_json::to_string(&plan).unwrap();
+    let run_plan = RunPlan::new(&spec(&[2], 2, &BTreeSet::new(), 2));
+    let json = serde_json::to_string(&run_plan).unwrap();
     assert!(!json.contains("order") && !json.contains("protocol"), "{json}");
     let read: RunPlan = serde_json::from_str(&json).unwrap();
-    assert_eq!(read, plan);
+    assert_eq!(read, run_plan);
 }
 
 #[test]
 fn a_cell_has_a_protocol() {
     use crate::protocol::Before;
-    let plan = |axes: &str, method: &str| {
+    let run_plan = |axes: &str, method: &str| {
         let text = format!(
             "title = 't'\nquestion = 'q'\nengine = 'mock'\n[axes]\n{axes}\n[method]\n{method}\n"
         );
         Spec::parse("demo", &text).map(|spec| RunPlan::new(&spec))
     };
-    let cold = plan("x = [1]", "protocol = 'cold'\nrestart = 'always'").unwrap();
+    let cold = run_plan("x = [1]", "protocol = 'cold'\nrestart = 'always'").unwrap();
     let expected =
         Protocol { start: Start::Cold, restart: Before::Always, restore: Before::WhenNeeded };
     assert_eq!(cold.cells[0].protocol, expected);
     // As an axis it overrides the method, and it is not a setting of the engine.
-    let both = plan("protocol = ['warm', 'cold']", "protocol = 'cold'").unwrap();
+    let both = run_plan("protocol = ['warm', 'cold']", "protocol = 'cold'").unwrap();
     let starts: Vec<Start> = both.cells.iter().map(|cell| cell.protocol.start).collect();
     assert_eq!(starts, [Start::Warm, Start::Cold]);
     assert!(both.cells.iter().all(|cell| cell.get("protocol").is_none()));
     assert_eq!(both.cells[1].label(&both.axes), "cold");
-    let refused = plan("protocol = ['warm', 'cool']", "").unwrap_err().to_string();
+    let refused = run_plan("protocol = ['warm', 'cool']", "").unwrap_err().to_string();
     assert!(refused.contains("`cool`") && refused.contains("cold"), "{refused}");
-    let refused = plan("x = [1]", "restart = 'sometimes'").unwrap_err().to_string();
+    let refused = run_plan("x = [1]", "restart = 'sometimes'").unwrap_err().to_string();
     assert!(refused.contains("sometimes"), "{refused}");
 }

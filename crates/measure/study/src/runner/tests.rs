@@ -67,7 +67,7 @@ impl TestRun {
             false => tempfile::tempdir().unwrap(),
         };
         let (run_plan, record) = testing::begin(dir.path(), study, &Mock::new());
-        TestRun { dir, run_plan, fingerprint: record.plan }
+        TestRun { dir, run_plan, fingerprint: record.run_plan_fingerprint }
     }
 
     fn run(&self, mock: &mut Mock) -> End {
@@ -182,7 +182,7 @@ fn an_answer_that_changes_between_repetitions_is_a_failure() {
 }
 
 #[test]
-fn logs_of_other_plans_doubles_and_junk_are_refused() {
+fn logs_of_other_run_plans_doubles_and_junk_are_refused() {
     let started = test_run();
     started.run(&mut Mock::new());
     let whole = String::from_utf8(started.log()).unwrap();

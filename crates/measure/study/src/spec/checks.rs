@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::claim::Claim;
 use crate::measure::{INSTRUCTIONS, TIMES};
 use crate::method::{self, CACHES, repeated};
 use crate::nearest;
-use crate::paper::Claim;
 use crate::protocol::{PROTOCOL, Start};
 use crate::setting::{Setting, Settings};
 use crate::spec::{Case, Spec};
@@ -37,7 +37,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), String> {
     check_protocol(spec)?;
     check_method(spec)?;
     check_charts(spec)?;
-    check_paper(spec)
+    check_claims(spec)
 }
 
 fn check_axes(spec: &Spec) -> Result<(), String> {
@@ -88,14 +88,14 @@ fn check_size(spec: &Spec) -> Result<(), String> {
     }
     // Of each, all settings are compared.
     let excepted = |claim: &Claim| claim.except.iter().map(|cells| 1 + cells.len()).sum::<usize>();
-    let claims = spec.paper.iter().map(|claim| 1 + claim.cells.len() + excepted(claim));
+    let claims = spec.claims.iter().map(|claim| 1 + claim.cells.len() + excepted(claim));
     let charts = spec.method.charts.iter().map(|chart| 1 + chart.only.len());
     let compared = claims.sum::<usize>().saturating_mul(1 + charts.sum::<usize>());
     if cells.saturating_mul(compared) > LOOKS_MAX {
         return Err(format!(
             "{} claims with their exceptions, {} charts and {cells} cells are more than {LOOKS_MAX} \
              looks at a cell: remove some, or shorten an axis",
-            spec.paper.len(),
+            spec.claims.len(),
             spec.method.charts.len()
         ));
     }
@@ -181,8 +181,8 @@ fn check_untimed(spec: &Spec) -> Result<(), String> {
     let mut charts = charts.filter(|(_, chart)| is_of_time(&chart.measure));
     let chart = charts.next().map(|(index, _)| format!("chart {}", index + 1));
     let is_timed = |measure: &Option<String>| measure.as_deref().is_none_or(is_of_time);
-    let claim = || spec.paper.iter().find(|claim| is_timed(&claim.measure));
-    match chart.or_else(|| claim().map(|claim| format!("paper {}", claim.row))) {
+    let claim = || spec.claims.iter().find(|claim| is_timed(&claim.measure));
+    match chart.or_else(|| claim().map(|claim| format!("claim {}", claim.row))) {
         Some(at) => Err(format!(
             "{at} is of times, and method.instrumented takes none: give it a `measure`, such as \
              `{INSTRUCTIONS}`"
@@ -202,9 +202,9 @@ fn check_charts(spec: &Spec) -> Result<(), String> {
     Ok(())
 }
 
-fn check_paper(spec: &Spec) -> Result<(), String> {
-    for claim in &spec.paper {
-        let at = format!("paper {}", claim.row);
+fn check_claims(spec: &Spec) -> Result<(), String> {
+    for claim in &spec.claims {
+        let at = format!("claim {}", claim.row);
         if claim.figure.len() > FIGURE_BYTES_MAX {
             return Err(format!(
                 "{at}: a figure is named by at most {FIGURE_BYTES_MAX} bytes: shorten it"

@@ -38,7 +38,7 @@ impl Spec {
         self.cases.iter_mut().for_each(|case| settings(&mut case.settings));
         settings(&mut self.method.baseline);
         self.method.charts.iter_mut().for_each(|chart| settings(&mut chart.only));
-        for claim in &mut self.paper {
+        for claim in &mut self.claims {
             let compared = [&mut claim.cells, &mut claim.against, &mut claim.than];
             compared.into_iter().chain(&mut claim.except).for_each(settings);
         }
@@ -88,8 +88,8 @@ mod tests {
         let whole = |of: &[i64]| of.iter().copied().map(Setting::Integer).collect::<Vec<_>>();
         let (degrees, spec) = on(4);
         assert_eq!(degrees, whole(&[1, 2, 4, 5, 6, 7, 8]));
-        assert_eq!(spec.paper[0].cells["parallel"], Setting::Integer(8));
-        assert_eq!(spec.paper[0].against["parallel"], Setting::Integer(4));
+        assert_eq!(spec.claims[0].cells["parallel"], Setting::Integer(8));
+        assert_eq!(spec.claims[0].against["parallel"], Setting::Integer(4));
         assert_eq!(spec.workload["clients"], Setting::Integer(2));
         assert_eq!(spec.workload["name"], Setting::from("a core"));
         assert_eq!(on(16).0, whole(&[1, 2, 8, 16, 20, 24, 28, 32]));

@@ -60,7 +60,7 @@ fn everything_is_read() {
     assert_eq!(spec.method.mean, crate::statistics::Mean::Trimmed);
     assert_eq!((spec.method.repetitions, spec.method.warmup), (5, 1));
     assert_eq!(spec.method.charts[0].measure, "mtuples_per_s");
-    assert_eq!(spec.paper[0].ratio, Some(1.5));
+    assert_eq!(spec.claims[0].ratio, Some(1.5));
     assert_eq!(spec.scales, ["small"]);
     assert_eq!(spec.axis_names(), ["size", "pages", "case"], "block axes are the outer ones");
 }
@@ -143,7 +143,7 @@ fn misspelt_keys_name_the_nearest() {
         (
             "case = \"AMAC\"",
             "tecnique = \"x\"",
-            "study `demo`: paper E4.6: no cell has a setting `tecnique`: \
+            "study `demo`: claim E4.6: no cell has a setting `tecnique`: \
              did you mean `technique`?",
         ),
         (
@@ -184,7 +184,7 @@ fn other_mistakes_are_named() {
             "\"sequential\"\nt",
             "study `demo`: two cases are named \"sequential\": rename one",
         ),
-        ("ratio = 1.5", "ratio = -1", "study `demo`: paper E4.6: ratio must be above 0"),
+        ("ratio = 1.5", "ratio = -1", "study `demo`: claim E4.6: ratio must be above 0"),
     ];
     for (old, new, expected) in golden {
         let found = message(old, new);

@@ -33,7 +33,7 @@ pub struct Pinning {
 
 const NATIVE: Pinning = Pinning { settings: &[], select: "", t1: "", operators: &[] };
 
-/// Sorts of 100,000 rows stay in memory (the seed excludes disks), and every execution is planned
+/// Sorts of 100,000 rows stay in memory (the paper excludes disks), and every execution is planned
 /// for its own bounds.
 const POSTGRES: &[&str] = &["set work_mem = '64MB'", "set plan_cache_mode = force_custom_plan"];
 const POSTGRES_UTPCC: &[&str] = &[

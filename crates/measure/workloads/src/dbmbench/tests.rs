@@ -52,12 +52,12 @@ fn naive(query: Query, rows: &[Vec<i64>], range: Range) -> Answer {
 }
 
 #[test]
-fn the_seeds_sizes_and_bounds() {
+fn the_papers_sizes_and_bounds() {
     let options = Options::of_paper(Query::Uss);
     let workload = Dbmbench::new(options).unwrap();
     let range = workload.range(&mut Random::new(1, 0, 0));
     assert_eq!((range.low, range.high), (9_999, 12_000));
-    assert_eq!(workload.answers().selected(range), 100_000, "what the seed sorts");
+    assert_eq!(workload.answers().selected(range), 100_000, "what the paper sorts");
     for (query, count) in [(Query::Utpcc, 1_000), (Query::Unj, 200_000)] {
         let options = Options { query, ..Options::of_paper(query) };
         let workload = Dbmbench { options, shared: workload.shared.clone() };
@@ -101,7 +101,7 @@ fn impossible_sizes_are_refused() {
 }
 
 #[test]
-fn texts_pin_the_seeds_plan_where_there_is_one() {
+fn texts_pin_the_papers_plan_where_there_is_one() {
     let text = |dialect, query| texts::query(dialect, &small(query));
     let postgres = text(Dialect::Postgres, Query::Utpcc);
     assert_eq!(postgres, "insert into result select avg(a3) from t1 where a2 > ? and a2 < ?");

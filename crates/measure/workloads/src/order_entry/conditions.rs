@@ -60,12 +60,12 @@ const RULES: [Rule; 12] = [
     Rule {
         number: 4,
         says: "sum(o_ol_cnt) = rows of order_line",
-        broken: "select d_w_id, d_id, told, counted from district \
-            left join (select o_w_id, o_d_id, sum(o_ol_cnt) as told from orders \
+        broken: "select d_w_id, d_id, stated, counted from district \
+            left join (select o_w_id, o_d_id, sum(o_ol_cnt) as stated from orders \
                 group by o_w_id, o_d_id) as o on o_w_id = d_w_id and o_d_id = d_id \
             left join (select ol_w_id, ol_d_id, count(*) as counted from order_line \
                 group by ol_w_id, ol_d_id) as l on ol_w_id = d_w_id and ol_d_id = d_id \
-            where coalesce(told, 0) <> coalesce(counted, 0)",
+            where coalesce(stated, 0) <> coalesce(counted, 0)",
         heavy: false,
     },
     Rule {

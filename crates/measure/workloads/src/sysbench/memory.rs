@@ -10,7 +10,7 @@
 //! at random, 1.0 draws a place for each element, while 0.4 draws one place a pass and goes there
 //! as often as the block has bytes. Elements are atomics, accessed without ordering: one plain load
 //! or store each that no compiler may leave out or widen, as in 1.0; 0.4's plain loops may vanish
-//! under a modern compiler. The seed of 2010 (Yamada et al., section 5.2) let threads yield after
+//! under a modern compiler. The paper of 2010 (Yamada et al., section 5.2) let threads yield after
 //! each block.
 
 mod pass;
@@ -66,7 +66,7 @@ pub enum Access {
 pub enum BetweenBlocks {
     /// Goes on, as in sysbench.
     GoOn,
-    /// Gives its CPU to another thread (sched_yield(2)), as in the seed of 2010.
+    /// Gives its CPU to another thread (sched_yield(2)), as in the paper of 2010.
     Yield,
 }
 

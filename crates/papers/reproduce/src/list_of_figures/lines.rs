@@ -28,7 +28,7 @@ pub struct Line {
 
 /// What a page has of a paper.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct PageContents<'a> {
     /// Its rows.
     pub rows: &'a [Row],
     /// Its tables with ours.
@@ -38,22 +38,22 @@ pub(crate) struct Found<'a> {
 }
 
 /// Of every figure of a paper.
-pub(crate) fn lines(paper: Paper, found: Found<'_>) -> Vec<Line> {
-    of(paper.name).iter().map(|figure| line(figure, found)).collect()
+pub(crate) fn lines(paper: Paper, contents: PageContents<'_>) -> Vec<Line> {
+    of(paper.name).iter().map(|figure| line(figure, contents)).collect()
 }
 
-fn line(figure: &Figure, found: Found<'_>) -> Line {
-    let rows = found.rows.iter().filter(|row| figure.rows.contains(&row.row)).collect();
-    let held = Held { figure, rows, tables: found.tables };
+fn line(figure: &Figure, contents: PageContents<'_>) -> Line {
+    let rows = contents.rows.iter().filter(|row| figure.rows.contains(&row.row)).collect();
+    let sources = FigureSources { figure, rows, tables: contents.tables };
     let is_experiment = !figure.rows.is_empty();
-    let modelled = !found.measured || held.rows.iter().any(|row| row.modelled.is_some());
+    let modelled = !contents.measured || sources.rows.iter().any(|row| row.modelled.is_some());
     Line {
         figure: figure.id.clone(),
         title: figure.title.clone(),
         rows: figure.rows.clone(),
         description: (!is_experiment).then(|| description(figure)),
-        measured: (is_experiment && found.measured).then(|| held.said(Tier::Measured)),
-        modelled: (is_experiment && modelled).then(|| held.said(Tier::Modelled)),
+        measured: (is_experiment && contents.measured).then(|| sources.said(Tier::Measured)),
+        modelled: (is_experiment && modelled).then(|| sources.said(Tier::Modelled)),
     }
 }
 
@@ -87,13 +87,13 @@ impl Tier {
 }
 
 /// What holds a figure.
-struct Held<'a> {
+struct FigureSources<'a> {
     figure: &'a Figure,
     rows: Vec<&'a Row>,
     tables: &'a [FilledTable],
 }
 
-impl<'a> Held<'a> {
+impl<'a> FigureSources<'a> {
     /// The claims that cite it and the cells of its table, together.
     fn said(&self, tier: Tier) -> Judgement {
         let claims = self.claims(tier).filter(|claim| self.figure.is_cited(&claim.figure));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use workahead_study::catalogue;
-use workahead_study::paper::Claim;
+use workahead_study::claim::Claim;
 use workahead_study::spec::Spec;
 
 use super::*;
@@ -61,7 +61,7 @@ fn claims(paper: Paper) -> Vec<Claim> {
         let (id, text) = catalogue::find(id.as_ref()).unwrap();
         Spec::parse(&id, &text).unwrap()
     });
-    let of_paper = specs.flat_map(|spec| spec.paper);
+    let of_paper = specs.flat_map(|spec| spec.claims);
     of_paper.filter(|claim| claim.row.starts_with(paper.prefix)).collect()
 }
 
@@ -143,7 +143,7 @@ fn a_part_of_a_figure_is_not_the_other_part() {
 /// The list of a page without results.
 fn empty(paper: Paper, measured: bool) -> Vec<Line> {
     let rows = verdicts::rows(paper, &[]);
-    lines(paper, Found { rows: &rows, tables: &[], measured })
+    lines(paper, PageContents { rows: &rows, tables: &[], measured })
 }
 
 #[test]
@@ -172,16 +172,17 @@ fn a_page_without_results_has_a_line_for_each_and_a_reason() {
 fn judged_cells_are_words_of_their_table() {
     let keeton = Paper::find("keeton").unwrap();
     let rows = verdicts::rows(keeton, &[]);
-    let tables: Vec<FilledTable> = fill(published::keeton(), &Given)
+    let tables: Vec<FilledTable> = fill(published::keeton(), &Half)
         .into_iter()
         .map(|table| FilledTable { table: table.judged(true), modelled: true })
         .collect();
-    let lines = lines(keeton, Found { rows: &rows, tables: &tables, measured: true });
+    let lines = lines(keeton, PageContents { rows: &rows, tables: &tables, measured: true });
     let said = |figure: &str| lines.iter().find(|line| line.figure == figure).unwrap();
     // Measured tables have none of them.
     assert!(said("Table 6").measured.as_ref().unwrap().words().starts_with("cannot be said"));
     assert_eq!(said("Table 6").modelled, None, "no model was run");
-    let modelled = super::lines(keeton, Found { rows: &rows, tables: &tables, measured: false });
+    let modelled =
+        super::lines(keeton, PageContents { rows: &rows, tables: &tables, measured: false });
     let said = |figure: &str| {
         let line = modelled.iter().find(|line| line.figure == figure).unwrap();
         line.modelled.clone().unwrap()
@@ -196,9 +197,9 @@ fn judged_cells_are_words_of_their_table() {
 }
 
 /// A half of everything.
-struct Given;
+struct Half;
 
-impl Source for Given {
+impl Source for Half {
     fn figure(&self, _: &str, _: &Configuration) -> Result<tables::Figure, String> {
         Ok(tables::Figure { value: 0.5, noisy: false, instead: None })
     }

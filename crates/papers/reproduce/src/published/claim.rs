@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configuration::Configuration;
 use super::paper::Metric;
-use super::printed::{PrintedFigure, Quantity};
+use super::printed_figure::{PrintedFigure, Quantity};
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::printed::{PrintedFigure, Quantity};
+use super::printed_figure::{PrintedFigure, Quantity};
 use super::sums;
 use workahead_counters::cycles::Value;
 

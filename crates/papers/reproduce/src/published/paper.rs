@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
 use super::configuration::Configuration;
-use super::printed::PrintedFigure;
+use super::printed_figure::PrintedFigure;
 
 /// A paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

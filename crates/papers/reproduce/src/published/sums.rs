@@ -13,7 +13,7 @@ mod widths;
 use super::derived::{Input, RecomputedFigure};
 use super::keeton;
 use super::paper::Paper;
-use super::printed::Quantity;
+use super::printed_figure::Quantity;
 use workahead_counters::cycles::{Value, ratio};
 
 /// The columns of tables by cache size.

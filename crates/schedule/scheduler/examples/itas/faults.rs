@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use workahead_scheduler::{Bonus, Fault, Key, Remote, Scheduler, Settings, Stats};
 
-use crate::guest::{Length, attach, attach_with, paper};
+use crate::guest::{Length, attach, attach_with, paper_settings};
 use crate::load::{Load, look, until};
 use crate::services::{Cgroup, ROOT};
 
@@ -15,7 +15,7 @@ const BONUS: &str = "bonus=5ms";
 
 /// Settings for tests in which many processes come and go, for the same reason.
 fn light() -> Settings {
-    Settings { bonus: Bonus::Ns(5_000_000), ..paper() }
+    Settings { bonus: Bonus::Ns(5_000_000), ..paper_settings() }
 }
 
 /// An emulated CPU stands still while the host does other things, and the guest's clock goes on.
@@ -24,7 +24,7 @@ const HOST_MS: u64 = 700;
 /// The bound of the crate's documentation.
 pub(crate) fn nobody_waited_too_long(scheduler: &Scheduler, tasks_per_cpu: u64) -> Result<()> {
     let longest = scheduler.remote().stats()?.wait_max_ns;
-    let settings = paper();
+    let settings = paper_settings();
     let quarters = if tasks_per_cpu > u64::from(settings.scan_max) { 5 } else { 4 };
     let bound = settings.patience_ns / 4 * quarters + (tasks_per_cpu + 1) * settings.slice_ns;
     println!("  longest wait {} ms, bound {} ms", longest / 1_000_000, bound / 1_000_000);
@@ -55,8 +55,11 @@ pub(crate) fn extremes(_: Length) -> Result<()> {
     let _load = Load::start(2, &["work", "4", "60000"])?;
     for bonus in [0, u64::MAX] {
         for limit in [0, u32::MAX] {
-            let stats =
-                look(&scheduler, &Settings { bonus: Bonus::Ns(bonus), limit, ..paper() }, 1500)?;
+            let stats = look(
+                &scheduler,
+                &Settings { bonus: Bonus::Ns(bonus), limit, ..paper_settings() },
+                1500,
+            )?;
             let none = bonus == 0 || limit == 0;
             ensure!(stats.decisions > 0 && (stats.taken == 0) == none, "{}", stats);
         }
@@ -72,7 +75,7 @@ pub(crate) fn two_loaders(_: Length) -> Result<()> {
     let scheduler = attach()?;
     let second = attach().err().context("two schedulers at once")?.to_string();
     ensure!(second.contains("another sched_ext scheduler runs (workahead"), "{second}");
-    let stats = look(&scheduler, &paper(), 200)?;
+    let stats = look(&scheduler, &paper_settings(), 200)?;
     ensure!(stats.switches > 0 && Remote::is_running()?, "the first one was disturbed");
     drop(scheduler);
     Ok(())

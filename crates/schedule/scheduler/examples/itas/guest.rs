@@ -111,12 +111,12 @@ fn watched<T>(name: &str, test: impl FnOnce() -> T) -> T {
 }
 
 /// The paper's setting, with everything counted.
-pub(crate) fn paper() -> Settings {
+pub(crate) fn paper_settings() -> Settings {
     Settings { survey: true, max_delay_ns: None, ..Settings::default() }
 }
 
 pub(crate) fn attach() -> Result<Scheduler> {
-    attach_with(&paper())
+    attach_with(&paper_settings())
 }
 
 pub(crate) fn attach_with(settings: &Settings) -> Result<Scheduler> {
@@ -164,8 +164,8 @@ fn aggregates(_: Length) -> Result<()> {
     std::thread::sleep(Duration::from_secs(1));
     let (mut fair, mut aggregated) = (Vec::new(), Vec::new());
     for _ in 0..5 {
-        fair.push(look(&scheduler, &plain(paper()), 1200)?);
-        aggregated.push(look(&scheduler, &paper(), 1200)?);
+        fair.push(look(&scheduler, &plain(paper_settings()), 1200)?);
+        aggregated.push(look(&scheduler, &paper_settings(), 1200)?);
     }
     println!("  bonus 0:     {}", fair[4]);
     println!("  bonus 50 ms: {}", aggregated[4]);
@@ -182,7 +182,7 @@ fn aggregates(_: Length) -> Result<()> {
     ensure!(same >= 0.95, "same {same:.3}");
     ensure!(corun.1 >= 1.4 * corun.0, "corun {:.3} to {:.3}", corun.0, corun.1);
     let last = &aggregated[4];
-    let most = u64::from(paper().scan_max);
+    let most = u64::from(paper_settings().scan_max);
     ensure!(last.scanned_max() <= Some(most), "a decision looked at more than {most}");
     faults::nobody_waited_too_long(&scheduler, 20)?;
     drop(scheduler);
@@ -211,21 +211,21 @@ fn settings_change(_: Length) -> Result<()> {
     let scheduler = attach()?;
     let _load = Load::start(2, &["work", "3", "60000"])?;
     std::thread::sleep(Duration::from_millis(700));
-    let with = look(&scheduler, &paper(), 500)?;
+    let with = look(&scheduler, &paper_settings(), 500)?;
     ensure!(with.picked_companion > 0 && with.picked_member > 0, "{}", with);
     // Two masters: each slave follows its own.
     scheduler.remote().set_roles(&Roles::by_core(&Machine::here())?)?;
-    let cores = look(&scheduler, &paper(), 500)?;
+    let cores = look(&scheduler, &paper_settings(), 500)?;
     ensure!(cores.picked_companion > 0, "by core: {}", cores);
     // Through another process, as an operator does.
     Load::start(1, &["set", "roles=alone", "limit=3"])?.finish()?;
     ensure!(scheduler.remote().settings()?.limit == 3, "the limit wasn't set");
-    let alone = look(&scheduler, &Settings { limit: 3, ..paper() }, 500)?;
+    let alone = look(&scheduler, &Settings { limit: 3, ..paper_settings() }, 500)?;
     ensure!(alone.picked_companion == 0, "no slave, and yet companions were chosen");
     let most = 3 * (alone.picked_head + 4);
     ensure!(alone.picked_member <= most, "more than 3 in a row: {}", alone);
     ensure!(alone.at_limit > 0, "the limit was never reached");
-    let none = look(&scheduler, &Settings { limit: 0, ..paper() }, 500)?;
+    let none = look(&scheduler, &Settings { limit: 0, ..paper_settings() }, 500)?;
     ensure!(none.taken == 0, "aggregated beyond a limit of 0");
     drop(scheduler);
     Ok(())
@@ -233,7 +233,7 @@ fn settings_change(_: Length) -> Result<()> {
 
 fn tuner(_: Length) -> Result<()> {
     // The one who tunes is woken up beside the load, and isn't to wait for a second each time.
-    let impatient = Settings { patience_ns: 60_000_000, ..paper() };
+    let impatient = Settings { patience_ns: 60_000_000, ..paper_settings() };
     let scheduler = attach_with(&plain(impatient))?;
     let _load = Load::start(2, &["work", "4", "90000"])?;
     std::thread::sleep(Duration::from_millis(700));
@@ -249,12 +249,12 @@ fn tuner(_: Length) -> Result<()> {
 }
 
 fn processes_aggregate(_: Length) -> Result<()> {
-    let by_parent = Settings { key: Key::Parent, ..paper() };
+    let by_parent = Settings { key: Key::Parent, ..paper_settings() };
     let scheduler = attach_with(&by_parent)?;
     let load = Load::start(2, &["fork", "3", "5000"])?;
     std::thread::sleep(Duration::from_millis(1500));
     let parents = look(&scheduler, &by_parent, 1000)?;
-    let spaces = look(&scheduler, &paper(), 500)?;
+    let spaces = look(&scheduler, &paper_settings(), 500)?;
     println!("  by parent: {}", parents);
     println!("  by address space: {}", spaces);
     let (Some(same), Some(apart)) = (parents.same_share(), spaces.same_share()) else {
@@ -271,12 +271,12 @@ fn cgroups(_: Length) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
     let folder = "/sys/fs/cgroup/itas-test";
     std::fs::create_dir_all(folder)?;
-    let scheduler = attach_with(&Settings { key: Key::Cgroup, ..paper() })?;
+    let scheduler = attach_with(&Settings { key: Key::Cgroup, ..paper_settings() })?;
     let load = Load::start(2, &["work", "3", "6000"])?;
     let held = load.pids()[0].to_string();
     std::fs::write(format!("{folder}/cgroup.procs"), held)?;
     std::thread::sleep(Duration::from_millis(700));
-    let settings = Settings { key: Key::Cgroup, limit: u32::MAX, ..paper() };
+    let settings = Settings { key: Key::Cgroup, limit: u32::MAX, ..paper_settings() };
     let both = look(&scheduler, &settings, 700)?;
     ensure!(both.taken_share() > Some(0.9), "by cgroup: {}", both);
     // Neither the folder's group nor the root's, in which all others are, by a bonus of its own.
@@ -296,7 +296,7 @@ fn cgroups(_: Length) -> Result<()> {
 }
 
 fn weights(_: Length) -> Result<()> {
-    let scheduler = attach_with(&plain(paper()))?;
+    let scheduler = attach_with(&plain(paper_settings()))?;
     let me = std::env::current_exe()?;
     let me = me.to_str().context("a path in UTF-8")?;
     let beside =

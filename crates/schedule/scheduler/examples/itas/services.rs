@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use workahead_scheduler::{Key, Service, Settings};
 
-use crate::guest::{attach_with, paper, plain};
+use crate::guest::{attach_with, paper_settings, plain};
 use crate::load::{Load, look, until};
 
 pub(crate) const ROOT: &str = "/sys/fs/cgroup";
@@ -64,7 +64,7 @@ fn used(groups: &[&Cgroup], ms: u64) -> Result<Vec<f64>> {
 }
 
 pub(crate) fn cgroup_weights(_: crate::guest::Length) -> Result<()> {
-    let scheduler = attach_with(&plain(paper()))?;
+    let scheduler = attach_with(&plain(paper_settings()))?;
     let root = Path::new(ROOT);
     let groups = [("light", "100"), ("middle", "200"), ("heavy", "800")];
     let groups: Vec<Cgroup> = groups
@@ -97,7 +97,7 @@ pub(crate) fn cgroup_weights(_: crate::guest::Length) -> Result<()> {
 }
 
 pub(crate) fn quotas(_: crate::guest::Length) -> Result<()> {
-    let scheduler = attach_with(&plain(paper()))?;
+    let scheduler = attach_with(&plain(paper_settings()))?;
     let above = Cgroup::new(Path::new(ROOT), "quarter")?;
     let group = Cgroup::new(&above.0, "inner")?;
     above.set("cpu.max", "25000 100000")?;
@@ -123,7 +123,7 @@ pub(crate) fn quotas(_: crate::guest::Length) -> Result<()> {
 
 /// By a tag, processes of one thread each are a group, and their children.
 pub(crate) fn tags(_: crate::guest::Length) -> Result<()> {
-    let by_tag = Settings { key: Key::Tag, ..paper() };
+    let by_tag = Settings { key: Key::Tag, ..paper_settings() };
     let scheduler = attach_with(&by_tag)?;
     let first = Load::start(3, &["work", "1", "7000"])?;
     let second = Load::start(3, &["work", "1", "7000"])?;

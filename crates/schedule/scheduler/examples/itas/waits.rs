@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use workahead_scheduler::{Key, Observer, Roles, Settings, Stats};
 
-use crate::guest::{Length, attach_with, paper, plain};
+use crate::guest::{Length, attach_with, paper_settings, plain};
 use crate::load::{Load, median};
 
 /// Life of the loads, of which the middle is counted.
@@ -65,7 +65,7 @@ pub(crate) fn bounded(length: Length) -> Result<()> {
     // As operators run it: a survey looks at all of a queue.
     let survey = false;
     let bounded = Settings { survey, ..Settings::default() };
-    let pure = Settings { survey, ..paper() };
+    let pure = Settings { survey, ..paper_settings() };
     let names = ["the kernel's", "no bonus", "max-delay", "pure bonus"];
     let mut runs: [Vec<Run>; 4] = Default::default();
     for round in 0..rounds {

@@ -47,13 +47,13 @@ pub(super) fn on_deep_stack<T: Send + 'static>(
 ) -> Result<T, String> {
     let deep = text.len().saturating_mul(STACK_BYTES_A_BYTE);
     let deep = deep.saturating_add(PARSER_LEVELS_MAX * STACK_BYTES_A_LEVEL);
-    let (tell, told) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().stack_size(deep);
     let reading = thread.spawn(move || {
-        let _ = tell.send(read());
+        let _ = sender.send(read());
     });
     let reading = reading.map_err(|error| format!("no thread to read it on: {error}"))?;
-    match told.recv_timeout(READ_AT_MOST) {
+    match receiver.recv_timeout(READ_AT_MOST) {
         Ok(read) => read,
         Err(RecvTimeoutError::Timeout) => Err(format!(
             "it can't be read within {} s: look for a bracket or a word that is wrong",

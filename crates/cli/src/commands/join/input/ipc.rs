@@ -15,7 +15,7 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use workahead_join::run_bytes;
 use workahead_messages::{
-    Dictionaries, EncapsulatedMessage, MessageError, Messages, Opened, RATIO_USUAL, message_of,
+    ArrowInput, Dictionaries, EncapsulatedMessage, MessageError, Messages, RATIO_USUAL, message_of,
     values_of,
 };
 
@@ -54,7 +54,7 @@ impl IpcReader {
         file: impl Read + Seek + Send + 'static,
         bytes_max: usize,
     ) -> Result<Self, ArrowError> {
-        Ok(Self::new(Opened::file(file, bytes_max).map_err(refused)?, bytes_max))
+        Ok(Self::new(ArrowInput::file(file, bytes_max).map_err(refused)?, bytes_max))
     }
 
     /// Begins a stream, by its schema.
@@ -62,11 +62,11 @@ impl IpcReader {
         stream: impl Read + Seek + Send + 'static,
         bytes_max: usize,
     ) -> Result<Self, ArrowError> {
-        Ok(Self::new(Opened::stream(stream, bytes_max).map_err(refused)?, bytes_max))
+        Ok(Self::new(ArrowInput::stream(stream, bytes_max).map_err(refused)?, bytes_max))
     }
 
-    fn new(opened: Opened, bytes_max: usize) -> Self {
-        let Opened { messages, schema, version } = opened;
+    fn new(input: ArrowInput, bytes_max: usize) -> Self {
+        let ArrowInput { messages, schema, version } = input;
         Self {
             messages,
             decoder: FileDecoder::new(schema.clone(), version),

@@ -14,7 +14,7 @@ mod row_group;
 mod rows;
 mod runs;
 mod source;
-mod used;
+mod value_bytes;
 
 use std::collections::HashMap;
 use std::fs::File;

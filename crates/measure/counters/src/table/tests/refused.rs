@@ -91,7 +91,7 @@ fn events_must_fit_the_registers() {
         ("event = 0xd1", "software = \"cpu-clock\", event = 0xd1", "it has to be either"),
         ("name = \"C\"", "name = \"I\"", "event `I`: another event has the same name"),
         ("fixed = 1", "leader = \"U\"", "its leader is not an event with a fixed counter"),
-        ("\"cycles\"", "\"\"", "event `C`: it does not say what it counts"),
+        ("\"cycles\"", "\"\"", "event `C`: it has no description"),
     ] {
         let error = refused(from, to);
         assert!(error.contains(says), "{error}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use workahead_study::capture::Figures;
 use workahead_workloads::session::{Row, Session, SessionError, StatementId, Value};
 
-use super::{Holder, Ran, bounded};
+use super::{ExecutedStatement, Holder, bounded};
 use crate::bounded_texts::BoundedTexts;
 
 /// Longest name that is kept: servers have names of at most three parts of 64 characters.
@@ -70,11 +70,11 @@ pub(super) fn holders(
 pub(super) fn ran(
     session: &mut dyn Session,
     statement: StatementId,
-) -> Result<Vec<Ran>, SessionError> {
+) -> Result<Vec<ExecutedStatement>, SessionError> {
     let all = rows(session, statement, &mut |row| {
         let (user, is_trusted, text) = (name(row, 0)?, row.int(1)? == 1, row.text(2)?);
         let is_short = text.len() <= RAN_BYTES_MAX;
-        Ok(is_short.then(|| Ran { user, is_trusted, text: text.to_owned() }))
+        Ok(is_short.then(|| ExecutedStatement { user, is_trusted, text: text.to_owned() }))
     })?;
     Ok(all.into_iter().flatten().collect())
 }

@@ -10,7 +10,7 @@ use workahead_study::capture::{Figures, Index, Statement, WORKING};
 use workahead_workloads::session::{Session, SessionError, StatementId, first};
 
 use super::answers::{self, figures, kinds, or_missing, rows};
-use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source};
+use super::{Counters, ExecutedStatement, Grows, Inventory, Sessions, Settings, Source};
 use crate::attach::Target;
 use crate::connector::Connection;
 
@@ -244,7 +244,7 @@ impl Source for Statements {
         Settings::read(session, FACTS, SETTINGS)
     }
 
-    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<Ran>, SessionError> {
+    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<ExecutedStatement>, SessionError> {
         answers::ran(session, self.texts)
     }
 

@@ -8,7 +8,7 @@ use workahead_study::capture::{Figures, Index, Statement, WORKING};
 use workahead_workloads::session::{Dialect, Session, SessionError, StatementId};
 
 use super::answers::{self, figures, kinds, or_missing, rows};
-use super::{Counters, Grows, Inventory, Ran, Sessions, Settings, Source, words};
+use super::{Counters, ExecutedStatement, Grows, Inventory, Sessions, Settings, Source, words};
 use crate::attach::Target;
 use crate::connector::Connection;
 
@@ -291,7 +291,7 @@ impl Source for Statements {
         Settings::read(session, FACTS, SETTINGS)
     }
 
-    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<Ran>, SessionError> {
+    fn texts(&mut self, session: &mut dyn Session) -> Result<Vec<ExecutedStatement>, SessionError> {
         answers::ran(session, self.texts)
     }
 

@@ -3,7 +3,7 @@
 use super::super::scale::{Scale, Spacing, Ticks};
 use super::super::svg::{Element, diamond, label, line};
 use super::super::type_width::{fitted, width_px};
-use super::{Bar, Bars, Paper, Reading, Screen};
+use super::{Bar, Bars, PaperFigure, Reading, Screen};
 use crate::number;
 
 /// How much wider bold type runs.
@@ -48,7 +48,7 @@ impl Layout {
         for bar in &chart.bars {
             y += bar.heading.as_ref().map_or(0.0, |_| HEADING_HEIGHT);
             tops.push(y);
-            y += row_height(screen) + PAPER_HEIGHT * bar.papers().count() as f64;
+            y += row_height(screen) + PAPER_HEIGHT * bar.paper_figures().count() as f64;
         }
         Self { screen, ticks, scale, aside: chart.aside, head, tops, height: y + FOOT_HEIGHT }
     }
@@ -79,10 +79,10 @@ impl Layout {
 
     /// From where to where a limit's line runs in a row: all of it, but never through words.
     pub(super) fn limit_span(&self, bar: &Bar, top: f64) -> (f64, f64) {
-        let papers = PAPER_HEIGHT * bar.papers().count() as f64;
+        let figures_height = PAPER_HEIGHT * bar.paper_figures().count() as f64;
         match self.screen {
-            Screen::Wide => (top - 2.0, top + row_height(self.screen) + papers - 2.0),
-            Screen::Narrow => (top + 14.0, top + row_height(self.screen) + papers - 3.0),
+            Screen::Wide => (top - 2.0, top + row_height(self.screen) + figures_height - 2.0),
+            Screen::Narrow => (top + 14.0, top + row_height(self.screen) + figures_height - 3.0),
         }
     }
 
@@ -156,19 +156,25 @@ impl Layout {
     }
 
     /// A diamond and its source, on the side where there is room.
-    pub(super) fn draw_paper(&self, paper: &Paper, y: f64, unit: &str, drawing: &mut Element) {
-        let x = self.scale.place(paper.value);
-        let value = number::plain(paper.value);
-        let title = format!("the paper, {}; on this machine {value} {unit}", paper.label);
+    pub(super) fn draw_paper_figure(
+        &self,
+        figure: &PaperFigure,
+        y: f64,
+        unit: &str,
+        drawing: &mut Element,
+    ) {
+        let x = self.scale.place(figure.value);
+        let value = number::plain(figure.value);
+        let title = format!("the paper, {}; on this machine {value} {unit}", figure.label);
         drawing.push(diamond((x, y), 5.0).titled(&title));
         let right = self.scale.to.max(self.screen.width() - 14.0) - x - 10.0;
         let left = x - self.scale.from - 10.0;
-        let wanted = width_px(&paper.label, 11.5);
+        let wanted = width_px(&figure.label, 11.5);
         let (at, anchor, room) = match wanted <= right || right >= left {
             true => (x + 9.0, "start", right),
             false => (x - 9.0, "end", left),
         };
-        let text = fitted(&paper.label, 11.5, room);
+        let text = fitted(&figure.label, 11.5, room);
         drawing.push(label("paper-label", (at, y + 4.0), anchor, &text).titled(&title));
     }
 }

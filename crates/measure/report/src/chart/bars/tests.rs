@@ -13,7 +13,7 @@ fn bar(name: &str, value: f64, ratio: f64) -> Bar {
         ratio_interval: number::ratio_interval((ratio * 0.96, ratio * 1.04)),
         tone: if ratio > 1.0 { Tone::Better } else { Tone::Worse },
         limit: Some(Limit { value: 41.5, label: "limit, 1 thread".to_owned() }),
-        papers: Vec::new(),
+        paper_figures: Vec::new(),
     }
 }
 
@@ -27,10 +27,10 @@ pub(crate) fn sample() -> Bars {
     sequential.ratio_interval = String::new();
     let mut bi = bar("bi-threaded AMAC", 42.0, 4.62);
     bi.limit = Some(Limit { value: 79.0, label: "limit, 2 threads".to_owned() });
-    bi.papers.push(Paper { value: 9.1 * 1.5, label: "Fig. 6b: 1.50×".to_owned() });
+    bi.paper_figures.push(PaperFigure { value: 9.1 * 1.5, label: "Fig. 6b: 1.50×".to_owned() });
     let mut set = bar("work-ahead set, backward and spinning, 128 entries", 13.2, 1.45);
     set.limit = bi.limit.clone();
-    set.papers.push(Paper { value: 9.1 * 1.55, label: "Fig. 6b: 1.55×".to_owned() });
+    set.paper_figures.push(PaperFigure { value: 9.1 * 1.55, label: "Fig. 6b: 1.55×".to_owned() });
     let mut level = bar("group prefetching", 9.3, 1.02);
     level.tone = Tone::Level;
     level.ratio_interval = "no difference".to_owned();
@@ -101,7 +101,7 @@ proptest! {
             ratio_interval: String::new(),
             tone: Tone::Better,
             limit: Some(Limit { value: limit, label: name.clone() }),
-            papers: vec![Paper { value: other, label: name }],
+            paper_figures: vec![PaperFigure { value: other, label: name }],
         });
         let chart = chart(bars.collect());
         for screen in [Screen::Wide, Screen::Narrow] {

@@ -50,15 +50,15 @@ impl Layout {
         (self.x.place(point.x), self.y.place(point.y))
     }
 
-    pub(super) fn draw_paper(&self, paper: &PaperPoint, unit: &str, drawing: &mut Element) {
-        let (x, y) = (self.x.place(paper.x), self.y.place(paper.y));
-        let title = format!("the paper, {}: {} {unit}", paper.label, number::plain(paper.y));
+    pub(super) fn draw_paper_point(&self, point: &PaperPoint, unit: &str, drawing: &mut Element) {
+        let (x, y) = (self.x.place(point.x), self.y.place(point.y));
+        let title = format!("the paper, {}: {} {unit}", point.label, number::plain(point.y));
         drawing.push(diamond((x, y), 5.5).titled(&title));
-        let (at, anchor) = match x + width_px(&paper.label, 11.5) + 10.0 < self.screen.width() {
+        let (at, anchor) = match x + width_px(&point.label, 11.5) + 10.0 < self.screen.width() {
             true => (x + 9.0, "start"),
             false => (x - 9.0, "end"),
         };
-        drawing.push(label("paper-label", (at, y - 7.0), anchor, &paper.label));
+        drawing.push(label("paper-label", (at, y - 7.0), anchor, &point.label));
     }
 }
 

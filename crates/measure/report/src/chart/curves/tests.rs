@@ -26,7 +26,7 @@ pub(crate) fn sample() -> Curves {
             series("forward, no spin", 0.22, 7.5),
         ],
         level: Some((1.0, "baseline: sequential".to_owned())),
-        papers: vec![PaperPoint { x: 128.0, y: 1.68, label: "Fig. 6a: 1.68×".to_owned() }],
+        paper_points: vec![PaperPoint { x: 128.0, y: 1.68, label: "Fig. 6a: 1.68×".to_owned() }],
         paper_levels: vec![(1.55, "Fig. 14a: up to 1.52×".to_owned())],
     }
 }
@@ -59,7 +59,7 @@ fn words_make_an_axis_too() {
         one.points.truncate(2);
         one.points.iter_mut().enumerate().for_each(|(at, point)| point.x = at as f64);
     }
-    chart.papers.clear();
+    chart.paper_points.clear();
     let drawn = chart.draw(Screen::Wide);
     assert!(drawn.contains(">unclustered</text>"));
 }

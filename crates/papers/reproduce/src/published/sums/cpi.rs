@@ -2,7 +2,7 @@
 
 use super::{SIZES, at, cpis, instruction_share, mixed, percent, said};
 use crate::published::derived::{Check, Input, Nature, RecomputedFigure};
-use crate::published::printed::PrintedFigure;
+use crate::published::printed_figure::PrintedFigure;
 use workahead_counters::cycles::{Breakdown, Value, mix_by_time, ratio, time_share};
 
 const COLUMNS: [&str; 3] = ["DB", "OS", "Overall"];

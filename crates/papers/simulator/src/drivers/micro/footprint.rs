@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_seed() {
+    fn names_are_those_of_the_paper() {
         let name = |call: Call| FUNCTIONS[call.number()].name;
         assert_eq!(name(Call::HashSearch), "hash_search");
         assert_eq!(name(Call::CompareKeys), "_bt_compare");

@@ -109,7 +109,7 @@ fn warming_up_leaves_lines_behind() {
 
 /// The mix is that of the paper, and the footprint names its source.
 #[test]
-fn instructions_are_of_the_seeds_mix() {
+fn instructions_are_of_the_papers_mix() {
     for query in QUERIES {
         let results = results(&machine(), &options(query));
         let footprint = footprint::of(query);

@@ -96,7 +96,7 @@ impl Pages {
         if self.bytes / RATIO_USUAL <= self.compressed_bytes {
             return Ok(());
         }
-        let unused = bytes.saturating_sub(used::bytes(page, &self.column));
+        let unused = bytes.saturating_sub(value_bytes::bytes(page, &self.column));
         match self.file.add_unused(unused) {
             false => Ok(()),
             true => {

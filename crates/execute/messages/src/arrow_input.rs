@@ -16,7 +16,7 @@ use crate::{MessageError, schema, wrong};
 const TRAILER_BYTES: usize = 10;
 
 /// The messages of a file or a stream, and what they are to be decoded by.
-pub struct Opened {
+pub struct ArrowInput {
     /// Not read yet.
     pub messages: Messages,
     /// Of all columns.
@@ -25,7 +25,7 @@ pub struct Opened {
     pub version: MetadataVersion,
 }
 
-impl Opened {
+impl ArrowInput {
     /// Opens a file, of which a batch may take so much.
     ///
     /// # Errors

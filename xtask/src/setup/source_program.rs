@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::cache;
 
 /// A program and how it is built.
-pub(crate) struct Built {
+pub(crate) struct SourceProgram {
     crate_name: &'static str,
     version: &'static str,
     /// Of its features, those that are wanted.
@@ -18,14 +18,22 @@ pub(crate) struct Built {
 }
 
 /// Makes the pages. Without its web server, which is half of it.
-pub(crate) const MDBOOK: Built =
-    Built { crate_name: "mdbook", version: "0.5.4", features: "search", minutes: "one minute" };
+pub(crate) const MDBOOK: SourceProgram = SourceProgram {
+    crate_name: "mdbook",
+    version: "0.5.4",
+    features: "search",
+    minutes: "one minute",
+};
 
 /// Looks at licences and sources. Without what fetches advisories.
-pub(crate) const CARGO_DENY: Built =
-    Built { crate_name: "cargo-deny", version: "0.20.2", features: "", minutes: "two minutes" };
+pub(crate) const CARGO_DENY: SourceProgram = SourceProgram {
+    crate_name: "cargo-deny",
+    version: "0.20.2",
+    features: "",
+    minutes: "two minutes",
+};
 
-impl Built {
+impl SourceProgram {
     /// Where it is looked for.
     pub(crate) fn program(&self) -> Option<PathBuf> {
         Some(self.directory()?.join("bin").join(self.crate_name))

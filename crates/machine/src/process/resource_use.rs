@@ -79,7 +79,7 @@ pub(super) fn between(before: &Snapshot, after: &Snapshot) -> ResourceUse {
     let scheduler_s = threads.total.on_cpu_ns as f64 / 1e9;
     // A thread that was born and ended in between is in its process's ticks only.
     let agree = ticks_s - scheduler_s <= (after.processes.len() + 1) as f64 / TICKS_PER_S;
-    let (cpu_s, cpu_clock) = match is_whole && agree && threads.has_schedule {
+    let (cpu_s, cpu_clock) = match is_whole && agree && threads.has_schedstat {
         true => (scheduler_s, CpuClock::Scheduler),
         false => (ticks_s, CpuClock::Ticks),
     };
@@ -91,7 +91,7 @@ pub(super) fn between(before: &Snapshot, after: &Snapshot) -> ResourceUse {
         cpu_is_at_least: lost,
         switches_voluntary: threads.total.switches_voluntary,
         switches_involuntary: threads.total.switches_involuntary,
-        run_delay_s: threads.has_schedule.then(|| threads.total.run_delay_ns as f64 / 1e9),
+        run_delay_s: threads.has_schedstat.then(|| threads.total.run_delay_ns as f64 / 1e9),
         threads_are_at_least: !(is_whole && agree),
         faults_minor: sums.faults_minor,
         faults_major: sums.faults_major,
@@ -105,17 +105,17 @@ pub(super) fn between(before: &Snapshot, after: &Snapshot) -> ResourceUse {
 struct Threads {
     total: Thread,
     ended: usize,
-    has_schedule: bool,
+    has_schedstat: bool,
 }
 
 fn threads(before: &Snapshot, after: &Snapshot) -> Threads {
-    let mut found = Threads { total: Thread::default(), ended: 0, has_schedule: false };
+    let mut found = Threads { total: Thread::default(), ended: 0, has_schedstat: false };
     let none = BTreeMap::new();
     for (id, process) in &after.processes {
         let were = before.processes.get(id).map_or(&none, |was| &was.threads);
         found.ended += were.keys().filter(|tid| !process.threads.contains_key(tid)).count();
         for (tid, now) in &process.threads {
-            found.has_schedule |= now.on_cpu_ns > 0;
+            found.has_schedstat |= now.on_cpu_ns > 0;
             let was = match were.get(tid) {
                 Some(was) if now.is_later_than(was) => *was,
                 Some(_) => {
