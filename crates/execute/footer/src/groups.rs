@@ -71,8 +71,15 @@ pub(crate) struct PageIndex {
     pub(crate) check: fn(&mut Reader<'_>) -> Result<usize, Malformed>,
 }
 
-/// Called with each page index.
-pub(crate) type Visit<'a> = dyn FnMut(PageIndex) -> Result<(), Malformed> + 'a;
+/// What a column of a row group points to.
+pub(crate) enum Part {
+    /// Its first page.
+    Pages(u64),
+    Index(PageIndex),
+}
+
+/// Called with each part.
+pub(crate) type Visit<'a> = dyn FnMut(Part) -> Result<(), Malformed> + 'a;
 
 /// Passes over a list of `RowGroup`.
 pub(crate) fn row_groups(reader: &mut Reader<'_>, visit: &mut Visit<'_>) -> Result<(), Malformed> {
@@ -93,7 +100,11 @@ fn column_chunk(reader: &mut Reader<'_>, visit: &mut Visit<'_>) -> Result<(), Ma
     let (mut offsets, mut columns) = ((-1, -1), (-1, -1));
     reader.fields(&COLUMN_CHUNK, |reader, field| {
         match field {
-            3 => column(reader)?,
+            3 => {
+                if let Some(start) = column(reader)? {
+                    visit(Part::Pages(start))?;
+                }
+            }
             4 => offsets.0 = reader.number()?,
             5 => offsets.1 = reader.int()?,
             6 => columns.0 = reader.number()?,
@@ -106,15 +117,19 @@ fn column_chunk(reader: &mut Reader<'_>, visit: &mut Visit<'_>) -> Result<(), Ma
     for ((start, length), check) in [offsets, columns].into_iter().zip(checks) {
         // Decoders do without those that are below zero.
         if let (Ok(start), Ok(length)) = (start.try_into(), length.try_into()) {
-            visit(PageIndex { start, length, check })?;
+            visit(Part::Index(PageIndex { start, length, check }))?;
         }
     }
     Ok(())
 }
 
-fn column(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+/// Passes over one; the place of its first page.
+fn column(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+    let (mut data, mut dictionary) = (None, None);
     reader.fields(&COLUMN, |reader, field| {
         match field {
+            9 => data = u64::try_from(reader.number()?).ok(),
+            11 => dictionary = u64::try_from(reader.number()?).ok(),
             12 => reader.known(&STATISTICS)?,
             13 => reader.structs(|reader| reader.known(&PAGE_ENCODING_STATS))?,
             16 => reader.known(&SIZE_STATISTICS)?,
@@ -126,8 +141,9 @@ fn column(reader: &mut Reader<'_>) -> Result<(), Malformed> {
             })?,
             _ => {}
         }
-        Ok(matches!(field, 12 | 13 | 16 | 17))
-    })
+        Ok(matches!(field, 9 | 11 | 12 | 13 | 16 | 17))
+    })?;
+    Ok(dictionary.or(data))
 }
 
 fn offset_index(reader: &mut Reader<'_>) -> Result<usize, Malformed> {

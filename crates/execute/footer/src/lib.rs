@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod groups;
+pub mod pages;
 mod schema;
 pub mod thrift;
 
@@ -20,7 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use groups::{PageIndex, Visit};
+use groups::{PageIndex, Part, Visit};
 use schema::{ELEMENT_BYTES, Schema};
 use thrift::{Malformed, Reader, kind};
 
@@ -98,7 +99,7 @@ pub fn check(footer: &[u8]) -> Result<usize, FooterError> {
     walk(footer, &mut |_| Ok(()), &mut Vec::new())
 }
 
-/// The same, with a look at where the page indexes are, and at Arrow's schemas.
+/// The same, with a look at where pages and their indexes are, and at Arrow's schemas.
 fn walk<'a>(
     footer: &'a [u8],
     visit: &mut Visit<'_>,
@@ -165,6 +166,8 @@ pub struct Metadata {
     /// The schema that Arrow's writers put beside Parquet's, a message in Base64, as often as it is
     /// there.
     pub arrow_schemas: Vec<Vec<u8>>,
+    /// Where the pages of each column begin, in order.
+    pub column_starts: Vec<u64>,
 }
 
 /// The metadata of a file. Of what does not end as Parquet's files do, or is encrypted, nothing is
@@ -186,14 +189,22 @@ pub fn check_file(file: &File) -> Result<Metadata, FooterError> {
     read(file, start, length, &mut bytes)?;
     let mut indexes =
         PageIndexes { file, size, bytes: Vec::new(), span: (size, 0), sum: 0, decoded: 0 };
-    let (mut refusal, mut arrow_schemas) = (None, Vec::new());
-    let mut check = |index| {
-        indexes.check(&index).map_err(|why| {
+    let (mut refusal, mut arrow_schemas, mut column_starts) = (None, Vec::new(), Vec::new());
+    let mut check = |part| {
+        let checked = match part {
+            Part::Index(index) => indexes.check(&index),
+            Part::Pages(start) => {
+                column_starts.push(start);
+                Ok(())
+            }
+        };
+        checked.map_err(|why| {
             refusal = Some(why);
             Malformed::Wrong
         })
     };
     let walked = walk(&bytes, &mut check, &mut arrow_schemas);
+    column_starts.sort_unstable();
     let decoded = refusal.map_or(walked, Err)?.saturating_add(indexes.decoded);
     // Decoders read them as one piece, with what is between them.
     let (first, last) = indexes.span;
@@ -202,7 +213,7 @@ pub fn check_file(file: &File) -> Result<Metadata, FooterError> {
         return Err(FooterError::Place);
     }
     let arrow_schemas = arrow_schemas.into_iter().map(<[u8]>::to_vec).collect();
-    Ok(Metadata { bytes: decoded, arrow_schemas })
+    Ok(Metadata { bytes: decoded, arrow_schemas, column_starts })
 }
 
 /// The page indexes of a file.

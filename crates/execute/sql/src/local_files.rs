@@ -2,9 +2,9 @@
 //! they are decoded, and bytes that are in the page cache are read by the thread that decodes them.
 //!
 //! DataFusion recurses through the schema of a footer, which may be deeper than any stack, and
-//! makes room for the pages that an index, or for the bytes that a message of Arrow says there are:
-//! a file of a kilobyte ends the process. Whatever reads the end of a file passes here, before it
-//! knows where an index is, and so does what reads all of it.
+//! makes room for the pages that an index, or for the bytes that a page or a message of Arrow says
+//! there are: a file of a kilobyte ends the process. Whatever reads the end of a file passes here,
+//! before it knows where an index is, and so does what reads all of it, or pages.
 //!
 //! `object_store` reads files on threads of its own, which Tokio has for calls that wait: it fills
 //! a buffer with zeros there, copies the file over them, and wakes the thread that asked. From the
@@ -132,11 +132,12 @@ impl ObjectStore for LocalFiles {
             Some(read) => read,
             None => self.files.get_ranges(location, ranges).await?,
         };
-        // Bytes like those of a footer within the file are data.
         let path = self.files.path_to_filesystem(location)?;
-        let size = path.metadata().map_err(|why| failed(&path, &why))?.len();
-        if ranges.iter().any(|range| range.end >= size) {
-            self.checks.check(File::open(&path), &path).await?;
+        let starts = self.checks.check(File::open(&path), &path).await?;
+        if !starts.is_empty() {
+            for (range, bytes) in ranges.iter().zip(&read) {
+                self.checks.check_pages(&path, &starts, (range, bytes))?;
+            }
         }
         Ok(read)
     }

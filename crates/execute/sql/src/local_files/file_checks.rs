@@ -1,9 +1,10 @@
 //! Files that a decoder may be given, looked through once as long as nobody changes them: each
 //! stream of a scan opens its file anew.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use datafusion::arrow::ipc::reader::FileReader;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use object_store::Result;
 use tokio::task::spawn_blocking;
+use workahead_footer::pages::largest_page;
 use workahead_machine::guarded::guarded;
 use workahead_machine::memory::Memory;
 use workahead_messages::{At, BYTES_MIN, MessageError, check_encoded_schema};
@@ -21,6 +23,8 @@ use super::failed;
 
 /// Files that are remembered: a session's tables.
 const KNOWN_MAX: usize = 4096;
+/// Beginnings of columns that are remembered: 32 MiB of them.
+const STARTS_MAX: usize = 1 << 22;
 /// A file that was changed before less than this may be changed again, and bear the same time.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Names of files that are Arrow's, or damaged.
@@ -37,8 +41,11 @@ pub(crate) fn is_named_as_arrow(path: &Path) -> bool {
 pub(super) struct FileChecks {
     /// Says how much memory may be used.
     pool: Arc<dyn MemoryPool>,
-    known: Mutex<HashSet<State>>,
+    known: Mutex<HashMap<State, ColumnStarts>>,
 }
+
+/// Where the pages of a Parquet file's columns begin, in order; of other files none.
+pub(super) type ColumnStarts = Arc<[u64]>;
 
 /// A file as it is: device, number, size, times of the last change.
 type State = (u64, u64, u64, [(i64, i64); 2]);
@@ -49,12 +56,13 @@ impl FileChecks {
     }
 
     /// Refuses a file that a decoder should not be given.
-    pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<()> {
+    pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<ColumnStarts> {
         let now = SystemTime::now();
         let opened = file.and_then(|file| Ok((state(&file.metadata()?, now), file)));
         let (before, file) = opened.map_err(|why| failed(path, &why))?;
-        if before.is_some_and(|state| self.known().contains(&state)) {
-            return Ok(());
+        let known = before.and_then(|state| self.known().get(&state).cloned());
+        if let Some(known) = known {
+            return Ok(known);
         }
         let is_named = is_named_as_arrow(path);
         let pool = Arc::clone(&self.pool);
@@ -64,7 +72,8 @@ impl FileChecks {
                 let most = || bytes_max(pool.as_ref());
                 let metadata = workahead_footer::check_file(&file);
                 let metadata = metadata.map_err(|why| why.to_string())?;
-                fits(metadata.bytes, most)?;
+                let or = ", or write fewer columns and row groups to a file";
+                fits(("its metadata", or), metadata.bytes, most)?;
                 for text in &metadata.arrow_schemas {
                     check_encoded_schema(text, most()).map_err(|why| why.to_string())?;
                 }
@@ -74,22 +83,46 @@ impl FileChecks {
                     let file = At::new(Arc::new(file), 0);
                     FileReader::try_new(file, None).map_err(|why| why.to_string())?;
                 }
-                Ok::<_, String>(())
+                Ok::<_, String>(metadata.column_starts)
             })
         });
         let looked = looked.await.map_err(|why| failed(path, &why))?;
-        looked.map_err(|why| failed(path, &why))?.map_err(|why| failed(path, &why))?;
+        let looked = looked.map_err(|why| failed(path, &why))?;
+        let starts = ColumnStarts::from(looked.map_err(|why| failed(path, &why))?);
         if let Some(state) = before {
             let mut known = self.known();
-            if known.len() >= KNOWN_MAX {
+            let starts_known: usize = known.values().map(|starts| starts.len()).sum();
+            if known.len() >= KNOWN_MAX || starts_known + starts.len() > STARTS_MAX {
                 known.clear();
             }
-            known.insert(state);
+            known.insert(state, Arc::clone(&starts));
         }
-        Ok(())
+        Ok(starts)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashSet<State>> {
+    /// Refuses bytes of a file whose pages take more than they may once they are decoded.
+    pub(super) fn check_pages(
+        &self,
+        path: &Path,
+        starts: &ColumnStarts,
+        (range, bytes): (&Range<u64>, &[u8]),
+    ) -> Result<()> {
+        let first = starts.partition_point(|start| *start <= range.start);
+        let within = starts[first..].iter().take_while(|start| **start < range.end);
+        // Decoders ask for pages from the first byte of one on, or of a column.
+        let offsets = within.map(|start| (start - range.start) as usize);
+        let largest = largest_page(bytes, [0].into_iter().chain(offsets));
+        let largest = largest.map_err(|_| "a dictionary has more values than bytes".to_owned());
+        let or = ", or write the file in smaller pages";
+        let checked = largest.and_then(|bytes| self.fits("a page", bytes, or));
+        checked.map_err(|why| failed(path, &why))
+    }
+
+    fn fits(&self, what: &str, bytes: usize, or: &'static str) -> std::result::Result<(), String> {
+        fits((what, or), bytes, || bytes_max(self.pool.as_ref()))
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<State, ColumnStarts>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,14 +136,17 @@ fn state(about: &Metadata, now: SystemTime) -> Option<State> {
     (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times))
 }
 
-/// Refuses metadata of Parquet's that would take more than they may once they are decoded.
-fn fits(bytes: usize, bytes_max: impl Fn() -> usize) -> std::result::Result<(), String> {
+/// Refuses what would take more than it may once it is decoded.
+fn fits(
+    (what, or): (&str, &'static str),
+    bytes: usize,
+    bytes_max: impl Fn() -> usize,
+) -> std::result::Result<(), String> {
     let bytes_max = if bytes <= BYTES_MIN { BYTES_MIN } else { bytes_max() };
     if bytes <= bytes_max {
         return Ok(());
     }
-    let or = ", or write fewer columns and row groups to a file";
-    Err(MessageError::TooMuch { what: "its metadata".to_owned(), bytes, bytes_max, or }.to_string())
+    Err(MessageError::TooMuch { what: what.to_owned(), bytes, bytes_max, or }.to_string())
 }
 
 /// What a part of a file may take: the pool's limit, or what the machine has left.
@@ -138,6 +174,7 @@ mod tests {
     use datafusion::execution::memory_pool::UnboundedMemoryPool;
     use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
     use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter};
+    use datafusion::parquet::basic::Compression;
     use datafusion::parquet::file::metadata::KeyValue;
     use datafusion::parquet::file::properties::WriterProperties;
 
@@ -295,6 +332,48 @@ mod tests {
             let said = session(joiner).register("t", &path, &NEVER).unwrap_err().to_string();
             assert!(said.contains("its metadata takes "), "{said}");
             assert!(said.contains(" MiB, more than the 256 MiB"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_says_too_much_of_its_size_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        let rows = 200_000;
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+        let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_data_page_size_limit(usize::MAX)
+            .set_data_page_row_count_limit(usize::MAX)
+            .set_write_batch_size(rows as usize)
+            .set_compression(Compression::SNAPPY);
+        let file = File::create(&path).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let sum = |joiner| {
+            let options = Options { joiner, memory_limit: Some(16 << 20), ..Options::default() };
+            let session = Session::new(&options).unwrap();
+            session.register("t", &path, &NEVER).unwrap();
+            let query = "select id from t where id % 2 = 0";
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            let rows = async { session.context().sql(query).await?.count().await };
+            runtime.block_on(rows).map_err(|error| error.to_string())
+        };
+        for joiner in [Joiner::Ours, Joiner::Stock] {
+            assert_eq!(sum(joiner), Ok(rows as usize / 2));
+        }
+        // Behind the magic: a page of data, and the bytes that it takes, nearly 2^27.
+        let mut bytes = fs::read(&path).unwrap();
+        assert!(bytes[4..7] == [0x15, 0, 0x15] && bytes[7..10].iter().all(|byte| byte & 0x80 != 0));
+        assert_eq!(bytes[10] & 0x80, 0);
+        bytes[7..11].copy_from_slice(&[0xfe, 0xff, 0xff, 0x7f]);
+        fs::write(&path, bytes).unwrap();
+        for joiner in [Joiner::Ours, Joiner::Stock] {
+            let said = sum(joiner).unwrap_err();
+            assert!(said.contains("a page takes 128 MiB, more than the 16 MiB"), "{said}");
         }
     }
 

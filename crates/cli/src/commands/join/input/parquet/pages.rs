@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use anyhow::ensure;
-use parquet::basic::{Encoding, Type};
+use parquet::basic::Type;
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
-use workahead_footer::thrift::{Malformed, Reader, kind};
+use workahead_footer::pages::PageHeader;
+use workahead_footer::thrift::Malformed;
 
 use super::super::refusal::too_much;
 use super::TEXT_BYTES_MAX;
@@ -35,19 +36,6 @@ pub(super) struct Room {
     pub(super) row_bytes: usize,
     /// A row on average.
     pub(super) usual_bytes: usize,
-}
-
-/// `PageHeader`.
-#[derive(Debug, Default, Clone, Copy)]
-struct Header {
-    /// Bytes of the header itself.
-    own_bytes: usize,
-    is_dictionary: bool,
-    page_bytes: usize,
-    compressed_bytes: usize,
-    values: usize,
-    /// Texts are written as what differs from the one before.
-    is_delta: bool,
 }
 
 /// Looks through the pages of a chunk; more than `bytes_max` for one of them is refused.
@@ -125,7 +113,7 @@ impl<'a> ChunkMaxima<'a> {
         Ok(())
     }
 
-    fn page(&mut self, header: &Header) -> anyhow::Result<()> {
+    fn page(&mut self, header: &PageHeader) -> anyhow::Result<()> {
         if header.page_bytes > self.bytes_max {
             return Err(self.too_large(header.page_bytes));
         }
@@ -146,8 +134,8 @@ impl<'a> ChunkMaxima<'a> {
         self.all_values = self.all_values.saturating_add(header.values);
         self.delta |= header.is_delta;
         // Lengths of all its texts are decoded at once.
-        if header.is_delta && header.values.saturating_mul(2 * size_of::<i32>()) > self.bytes_max {
-            return Err(self.too_large(header.values.saturating_mul(2 * size_of::<i32>())));
+        if header.room_bytes() > self.bytes_max {
+            return Err(self.too_large(header.room_bytes()));
         }
         Ok(())
     }
@@ -226,12 +214,12 @@ pub(super) fn too_large(what: &str, bytes: usize, bytes_max: usize) -> anyhow::E
 }
 
 /// The header at a place; its page ends before `end`.
-fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<Header> {
+fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<PageHeader> {
     let there = usize::try_from(end - at).unwrap_or(usize::MAX);
     let mut window = HEADER_BYTES;
     loop {
         let bytes = file.bytes(at, window.min(there))?;
-        match parse(&bytes) {
+        match PageHeader::read(&bytes) {
             Ok(header) => {
                 let whole = header.own_bytes.saturating_add(header.compressed_bytes);
                 ensure!(whole <= there, "a page is longer than its column");
@@ -241,69 +229,4 @@ fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<Header> {
             Err(_) => anyhow::bail!("a page has no header"),
         }
     }
-}
-
-/// `PageHeader`, and the structs in it.
-const PAGE: [u8; 8] = [
-    kind::I32,
-    kind::I32,
-    kind::I32,
-    kind::I32,
-    kind::STRUCT,
-    kind::STRUCT,
-    kind::STRUCT,
-    kind::STRUCT,
-];
-const DATA_PAGE: [u8; 4] = [kind::I32; 4];
-const DICTIONARY_PAGE: [u8; 2] = [kind::I32; 2];
-const DATA_PAGE_V2: [u8; 6] = [kind::I32; 6];
-
-fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
-    let mut header = Header::default();
-    let mut reader = Reader::new(bytes);
-    let length = |number: i32| usize::try_from(number).map_err(|_| Malformed::Wrong);
-    let (mut page_type, mut described) = (None, None);
-    reader.fields(&PAGE, |reader, field| {
-        match field {
-            1 => page_type = Some(reader.int()?),
-            2 => header.page_bytes = length(reader.int()?)?,
-            3 => header.compressed_bytes = length(reader.int()?)?,
-            // Of a page of data in two versions, of an index, and of a dictionary.
-            5..=8 => {
-                // A decoder would take the one that its type names.
-                if described.replace(field).is_some() {
-                    return Err(Malformed::Wrong);
-                }
-                let (kinds, encoding_field): (&[u8], _) = match field {
-                    5 => (&DATA_PAGE, 2),
-                    7 => (&DICTIONARY_PAGE, 2),
-                    8 => (&DATA_PAGE_V2, 4),
-                    _ => return Ok(false),
-                };
-                reader.fields(kinds, |reader, inner| {
-                    match inner {
-                        1 => header.values = length(reader.int()?)?,
-                        of if of == encoding_field => header.is_delta = is_delta(reader.int()?),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?;
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    header.is_dictionary = described == Some(7);
-    header.own_bytes = reader.at;
-    match (page_type, described) {
-        (Some(0), Some(5)) | (Some(1), Some(6) | None) => Ok(header),
-        (Some(2), Some(7)) | (Some(3), Some(8)) => Ok(header),
-        _ => Err(Malformed::Wrong),
-    }
-}
-
-fn is_delta(encoding: i32) -> bool {
-    [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
-        .iter()
-        .any(|delta| *delta as i32 == encoding)
 }
