@@ -57,7 +57,6 @@ pub struct Spec {
     /// How it is run.
     pub method: Method,
     /// Claims of the paper.
-    #[serde(rename = "paper")]
     pub claims: Vec<Claim>,
 }
 

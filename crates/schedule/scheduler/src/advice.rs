@@ -245,7 +245,7 @@ mod tests {
     /// A small group that can't be read may displace what fits without it.
     #[test]
     fn what_is_unknown_does_not_fit() {
-        let unknown = load(vec![group(Some(900 << 10), 0.5), group(None, 0.0)]);
+        let unknown = load(vec![group(Some(900 << 10), 0.9), group(None, 0.0)]);
         assert_eq!(unknown.advice(&[L2], 0.01).obstacle, None);
     }
 }
