@@ -14,6 +14,8 @@ use crate::{Dictionaries, MARKER, MessageError, Opened, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
 const LENGTH_BYTES: usize = 4;
+/// How a file begins. A stream of before 2019 that began so would have metadata of more than a GiB.
+const FILE_BEGINS: [u8; LENGTH_BYTES] = *b"ARRO";
 
 /// Looks through a file as all readers of Arrow would that are given it: one goes by its end alone,
 /// another by its beginning. What is neither a file nor a stream of Arrow is passed over, unless
@@ -33,6 +35,8 @@ pub fn check_file(
     let mut end = start();
     let length = end.seek(SeekFrom::End(0))?;
     let is_file = match trailer(&mut end, length) {
+        // The end of a text.
+        Ok(trailer) if !is_named && !trailer.is_within() => false,
         // A decoder has no bound for a footer.
         Ok(trailer) => root_as_footer(&footer(&mut end, trailer)?).is_ok(),
         Err(MessageError::Wrong(_)) => false,
@@ -41,7 +45,7 @@ pub fn check_file(
     if is_file {
         check(Opened::file(start(), bytes_max())?, bytes_max())?;
     }
-    if is_stream(file, length, is_named)? {
+    if is_stream(file, length, is_file, is_named)? {
         let bytes_max = bytes_max();
         check(Opened::stream(start(), bytes_max)?, bytes_max)?;
         return Ok(is_file);
@@ -68,7 +72,7 @@ fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
 
 /// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once. One
 /// whose name says so may begin with a longer one than is looked at.
-fn is_stream(file: &File, length: u64, is_named: bool) -> io::Result<bool> {
+fn is_stream(file: &File, length: u64, is_file: bool, is_named: bool) -> io::Result<bool> {
     let mut word = [0; LENGTH_BYTES];
     if length < LENGTH_BYTES as u64 {
         return Ok(false);
@@ -83,7 +87,7 @@ fn is_stream(file: &File, length: u64, is_named: bool) -> io::Result<bool> {
         return Ok(false);
     }
     if bytes > METADATA_BYTES_MAX {
-        return Ok(is_named);
+        return Ok(is_named && !(is_file && word == FILE_BEGINS));
     }
     let mut metadata = vec![0; bytes];
     file.read_exact_at(&mut metadata, LENGTH_BYTES as u64)?;
