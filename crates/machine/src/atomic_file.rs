@@ -231,6 +231,7 @@ fn remove_abandoned(path: &Path) {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;
@@ -387,6 +388,18 @@ mod tests {
         write_whole(&link, b"nowhere").unwrap();
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         assert_eq!(names(directory.path()), ["null", "pipe"]);
+    }
+
+    /// A shell's `>(…)`, and `/dev/stdout` of a command in a pipeline.
+    #[test]
+    fn a_pipe_without_a_name_is_written_into() {
+        let (mut from, to) = io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", to.as_raw_fd());
+        write_whole(path.as_ref(), b"through").unwrap();
+        drop(to);
+        let mut text = String::new();
+        from.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
     }
 
     #[test]
