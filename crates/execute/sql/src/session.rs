@@ -295,16 +295,18 @@ impl Session {
                 files::refuse(&plan)?;
             }
             files::check_targets(&plan)?;
-            let csv = match &plan {
+            let text = match &plan {
                 LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table))
-                    if table.file_type.eq_ignore_ascii_case("csv") =>
+                    if tables::is_of_text(&table.file_type) =>
                 {
-                    Some(table.name.clone())
+                    // One that is there already stays as it is.
+                    let stays = table.if_not_exists && context.table_exist(table.name.clone())?;
+                    (!stays).then(|| table.name.clone())
                 }
                 _ => None,
             };
             let frame = context.execute_logical_plan(plan).await?;
-            if let Some(name) = csv {
+            if let Some(name) = text {
                 tables::check_width(&context, name).await?;
             }
             let task = Arc::new(frame.task_ctx());

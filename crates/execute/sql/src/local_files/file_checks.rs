@@ -40,8 +40,9 @@ pub(super) struct FileChecks {
     known: Mutex<HashSet<State>>,
 }
 
-/// A file as it is: device, number, size, times of the last change.
-type State = (u64, u64, u64, [(i64, i64); 2]);
+/// A file as it is: device, number, size, times of the last change; and whether the name by which it
+/// was opened, one of several perhaps, says that it is Arrow's.
+type State = (u64, u64, u64, [(i64, i64); 2], bool);
 
 impl FileChecks {
     pub(super) fn new(pool: Arc<dyn MemoryPool>) -> Self {
@@ -50,13 +51,12 @@ impl FileChecks {
 
     /// Refuses a file that a decoder should not be given.
     pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<()> {
-        let now = SystemTime::now();
-        let opened = file.and_then(|file| Ok((state(&file.metadata()?, now), file)));
+        let (now, is_named) = (SystemTime::now(), is_named_as_arrow(path));
+        let opened = file.and_then(|file| Ok((state(&file.metadata()?, is_named, now), file)));
         let (before, file) = opened.map_err(|why| failed(path, &why))?;
         if before.is_some_and(|state| self.known().contains(&state)) {
             return Ok(());
         }
-        let is_named = is_named_as_arrow(path);
         let pool = Arc::clone(&self.pool);
         // It may wait for a device.
         let looked = spawn_blocking(move || {
@@ -95,12 +95,12 @@ impl FileChecks {
 }
 
 /// What tells a file from what becomes of it later; none if it was changed just now.
-fn state(about: &Metadata, now: SystemTime) -> Option<State> {
+fn state(about: &Metadata, is_named: bool, now: SystemTime) -> Option<State> {
     let seconds = u64::try_from(about.ctime()).ok()?;
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + 1);
     let age = now.duration_since(changed).ok()?;
     let times = [(about.mtime(), about.mtime_nsec()), (about.ctime(), about.ctime_nsec())];
-    (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times))
+    (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times, is_named))
 }
 
 /// Refuses metadata of Parquet's that would take more than they may once they are decoded.
@@ -356,11 +356,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let about = || file.as_file().metadata().unwrap();
         let later = SystemTime::now() + Duration::from_secs(3600);
-        assert_eq!(state(&about(), SystemTime::now()), None);
-        let before = state(&about(), later);
+        assert_eq!(state(&about(), false, SystemTime::now()), None);
+        let before = state(&about(), false, later);
         assert!(before.is_some());
-        assert_eq!(state(&about(), later), before);
+        assert_eq!(state(&about(), false, later), before);
+        assert_ne!(state(&about(), true, later), before, "by another name");
         fs::write(file.path(), "more").unwrap();
-        assert_ne!(state(&about(), later), before);
+        assert_ne!(state(&about(), false, later), before);
     }
 }

@@ -13,7 +13,8 @@ use workahead_machine::regular_file;
 use super::SessionError;
 use crate::local_files::bytes_max;
 
-/// Two numbers of a value: where it ends, in the reader's own form and in the column.
+/// Two numbers of a value of CSV: where it ends, in the reader's own form and in the column. One of
+/// JSON takes about as much, also in rows that don't have it.
 const VALUE_BYTES: usize = 16;
 
 /// Registers a file, or a directory of Parquet files, as a table.
@@ -52,10 +53,16 @@ pub(super) async fn register(
     })
 }
 
-/// Takes a table of CSV away again that has too many columns: its reader makes room for the ends of
-/// all values of a batch, whatever they are.
+/// Whether files of this type are read as texts.
+pub(super) fn is_of_text(file_type: &str) -> bool {
+    ["csv", "json"].iter().any(|text| file_type.eq_ignore_ascii_case(text))
+}
+
+/// Takes a table of CSV or JSON away again that has too many columns, those within others counted:
+/// its reader makes room for all values of a batch, whatever they are.
 pub(super) async fn check_width(context: &SessionContext, name: TableReference) -> Result<()> {
-    let columns = context.table_provider(name.clone()).await?.schema().fields().len();
+    let schema = context.table_provider(name.clone()).await?.schema();
+    let columns = schema.flattened_fields().len();
     // One thread reads a file.
     let rows = context.state().config().batch_size();
     let bytes = columns.saturating_mul(rows).saturating_mul(VALUE_BYTES);
@@ -65,7 +72,7 @@ pub(super) async fn check_width(context: &SessionContext, name: TableReference) 
     }
     context.deregister_table(name)?;
     plan_err!(
-        "it has {columns} columns, at most {COLUMNS_MAX}, for which a reader of CSV takes {} MiB, \
+        "it has {columns} columns, at most {COLUMNS_MAX}, for which a reader of text takes {} MiB, \
          more than the {} MiB that may be used: raise the memory limit, or set \
          datafusion.execution.batch_size to less",
         bytes >> 20,
@@ -90,7 +97,8 @@ async fn of_kind(
         }
         "json" | "ndjson" | "jsonl" => {
             let options = JsonReadOptions::default().file_extension(ending);
-            context.register_json(table, url, options).await
+            context.register_json(table.clone(), url, options).await?;
+            check_width(context, table).await
         }
         "arrow" | "ipc" | "feather" => {
             let options = ArrowReadOptions { file_extension: ending, ..Default::default() };
