@@ -340,12 +340,16 @@ impl std::fmt::Debug for Session {
 /// Exchanges write each batch that finds no memory to a file of its own. In larger files two that
 /// run short wait for each other forever: one reads the older file to its end, and what it needs is
 /// in the newer one (apache/datafusion#24883, in DataFusion up to 55.2).
+///
+/// A statement begins no further file after so many rows: the one before would be whole, and stay
+/// when the statement fails.
 #[must_use]
 pub fn config() -> SessionConfig {
     SessionConfig::new()
         .with_information_schema(true)
         .set_bool("datafusion.catalog.newlines_in_values", true)
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
+        .set_usize("datafusion.execution.soft_max_rows_per_output_file", usize::MAX)
 }
 
 /// What a session runs in.
