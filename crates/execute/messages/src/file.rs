@@ -14,8 +14,8 @@ use crate::{Dictionaries, MARKER, MessageError, Opened, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
 const LENGTH_BYTES: usize = 4;
-/// How a file begins. A stream of before 2019 that began so would have metadata of more than a GiB.
-const FILE_BEGINS: [u8; LENGTH_BYTES] = *b"ARRO";
+/// How a file begins. To a stream of before 2019 it is a length of more than a GiB.
+const FILE_BEGINS: [u8; 6] = *b"ARROW1";
 
 /// Looks through a file as all readers of Arrow would that are given it: one goes by its end alone,
 /// another by its beginning. What is neither a file nor a stream of Arrow is passed over, unless
@@ -45,12 +45,14 @@ pub fn check_file(
     if is_file {
         check(Opened::file(start(), bytes_max())?, bytes_max())?;
     }
-    if is_stream(file, length, is_file, is_named)? {
+    // One that only ends so is opened as a file, and its rows are read from its first byte on.
+    let is_whole = is_file && begins_as_file(file, length)?;
+    if is_stream(file, length, is_named && !is_whole)? {
         let bytes_max = bytes_max();
         check(Opened::stream(start(), bytes_max)?, bytes_max)?;
         return Ok(is_file);
     }
-    if is_file || !is_named || length == 0 {
+    if is_whole || !is_named || length == 0 {
         return Ok(is_file);
     }
     Err(wrong("it is neither a file nor a stream of Arrow, or it is cut short"))
@@ -70,9 +72,18 @@ fn check(opened: Opened, bytes_max: usize) -> Result<(), MessageError> {
     Ok(())
 }
 
+fn begins_as_file(file: &File, length: u64) -> io::Result<bool> {
+    let mut beginning = [0; FILE_BEGINS.len()];
+    if length < beginning.len() as u64 {
+        return Ok(false);
+    }
+    file.read_exact_at(&mut beginning, 0)?;
+    Ok(beginning == FILE_BEGINS)
+}
+
 /// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once. One
 /// whose name says so may begin with a longer one than is looked at.
-fn is_stream(file: &File, length: u64, is_file: bool, is_named: bool) -> io::Result<bool> {
+fn is_stream(file: &File, length: u64, is_named: bool) -> io::Result<bool> {
     let mut word = [0; LENGTH_BYTES];
     if length < LENGTH_BYTES as u64 {
         return Ok(false);
@@ -87,7 +98,7 @@ fn is_stream(file: &File, length: u64, is_file: bool, is_named: bool) -> io::Res
         return Ok(false);
     }
     if bytes > METADATA_BYTES_MAX {
-        return Ok(is_named && !(is_file && word == FILE_BEGINS));
+        return Ok(is_named);
     }
     let mut metadata = vec![0; bytes];
     file.read_exact_at(&mut metadata, LENGTH_BYTES as u64)?;

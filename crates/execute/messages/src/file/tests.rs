@@ -106,6 +106,19 @@ fn a_file_of_gigabytes_is_not_taken_for_a_stream() {
     assert!(check_file(&long, true, || MOST).is_err());
 }
 
+/// A reader of rows goes by the beginning, whatever the end says.
+#[test]
+fn a_file_that_begins_as_none_is_refused() {
+    for codec in CODECS {
+        let mut whole = file(codec);
+        for beginning in [*b"ARROX1", [0xff, 0xff, 0xff, 0x7f, b'W', b'1']] {
+            whole[..beginning.len()].copy_from_slice(&beginning);
+            assert!(checked(&whole, true).unwrap_err().contains("neither a file nor a stream"));
+            checked(&whole, false).unwrap();
+        }
+    }
+}
+
 /// Where numbers of eight bytes are that are alike.
 fn places(bytes: &[u8], alike: impl Fn(u64) -> bool) -> Vec<usize> {
     let word = |at: &usize| u64::from_le_bytes(bytes[*at..at + 8].try_into().unwrap());
