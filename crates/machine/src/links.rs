@@ -107,8 +107,8 @@ fn names_backwards(path: &Path) -> Vec<OsString> {
     names.rev().collect()
 }
 
-/// Where a path leads, through links of its last name. A link to a pipe without a name, as `/dev/fd`
-/// has them, is that pipe.
+/// Where a path leads, through links of its last name. A link to a pipe without a name, as
+/// `/dev/fd` has them, is that pipe.
 pub(crate) fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {

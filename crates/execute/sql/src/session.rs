@@ -295,19 +295,17 @@ impl Session {
                 files::refuse(&plan)?;
             }
             files::check_targets(&plan)?;
-            let text = match &plan {
-                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table))
-                    if tables::is_of_text(&table.file_type) =>
-                {
+            let made = match &plan {
+                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
                     // One that is there already stays as it is.
                     let stays = table.if_not_exists && context.table_exist(table.name.clone())?;
-                    (!stays).then(|| table.name.clone())
+                    (!stays).then(|| (table.name.clone(), table.file_type.to_ascii_lowercase()))
                 }
                 _ => None,
             };
             let frame = context.execute_logical_plan(plan).await?;
-            if let Some(name) = text {
-                tables::check_width(&context, name).await?;
+            if let Some((name, kind)) = made {
+                tables::check(&context, name, &kind).await?;
             }
             let task = Arc::new(frame.task_ctx());
             Ok((sink::guarded(frame.create_physical_plan().await?)?, task))

@@ -40,8 +40,8 @@ pub(super) struct FileChecks {
     known: Mutex<HashSet<State>>,
 }
 
-/// A file as it is: device, number, size, times of the last change; and whether the name by which it
-/// was opened, one of several perhaps, says that it is Arrow's.
+/// A file as it is: device, number, size, times of the last change; and whether the name by which
+/// it was opened, one of several perhaps, says that it is Arrow's.
 type State = (u64, u64, u64, [(i64, i64); 2], bool);
 
 impl FileChecks {
@@ -248,6 +248,19 @@ mod tests {
         }
         let lz4 = Some(CompressionType::LZ4_FRAME);
         refused(&lying(file(lz4), bytes, 1 << 25), "can't decompress to what it says");
+    }
+
+    #[test]
+    fn files_and_streams_are_not_of_one_table() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a.arrow"), stream(None)).unwrap();
+        fs::write(directory.path().join("b.arrow"), file(None)).unwrap();
+        let session = session(Joiner::Stock);
+        let at = directory.path().display();
+        let create = format!("create external table t stored as arrow location '{at}/'");
+        let statement = session.statements(&create, &NEVER).unwrap().remove(0);
+        let said = session.run(&statement, &NEVER).unwrap_err().to_string();
+        assert!(said.contains("both files and streams"), "{said}");
     }
 
     #[test]
