@@ -275,10 +275,15 @@ fn tables_beside_the_store_of_files_are_refused() {
     let place = Place::new();
     fs::write(place.path("victim.csv"), "1\n").unwrap();
     std::os::unix::fs::symlink("victim.csv", place.path("x.csv")).unwrap();
-    fs::write(place.path("tiny.dat"), [0xff, 0xff, 0xff, 0x7f]).unwrap();
+    fs::create_dir_all(place.path("folder/of=1")).unwrap();
+    for tiny in ["tiny.dat", "folder/of=1/tiny.dat"] {
+        fs::write(place.path(tiny), [0xff, 0xff, 0xff, 0x7f]).unwrap();
+    }
     for (create, why) in [
         ("unbounded external table e (a bigint) stored as csv location 'x.csv'", "UNBOUNDED"),
         ("external table e stored as arrow location 'tiny.dat'", "name it .arrow"),
+        ("external table e (a bigint) stored as arrow location 'folder'", "as folder/*.arrow"),
+        ("external table e (a bigint) stored as arrow location 'folder/'", "as folder/*.arrow"),
     ] {
         let said = place.fails(&["sql", &format!("create {create}; insert into e values (2)")], 2);
         assert!(said.contains(why), "{said}");
@@ -302,6 +307,26 @@ fn a_csv_file_with_more_columns_than_the_limit_takes_is_refused() {
     assert!(said.contains("2000 columns"), "{said}");
     let enough = [&["sql", "select max(c3) from w"][..], &table, &["400MB"]].concat();
     assert_eq!(place.json(&enough)["statements"][0]["rows"], 1);
+    // A table that is there already is not the one that would be too wide.
+    let kept = "create table w as values (1); create external table if not exists w stored as csv \
+                location 'w.csv'; select column1 from w";
+    assert_eq!(place.json(&["sql", kept, "--memory-limit", "50MB"])["statements"][2]["rows"], 1);
+}
+
+/// A value takes its room in all rows of a batch, though one has it.
+#[test]
+fn json_with_more_values_than_the_limit_takes_is_refused() {
+    let place = Place::new();
+    let values: Vec<String> = (0..2_000).map(|n| format!("\"v{n}\":{n}")).collect();
+    let first = format!("{{\"of\":{{{}}}}}\n", values.join(","));
+    fs::write(place.path("w.json"), first + &"{}\n".repeat(8_191)).unwrap();
+    let table = ["--table", "w=w.json", "--memory-limit"];
+    let limited = [&["sql", "select * from w"][..], &table, &["50MB"]].concat();
+    let said = place.fails(&limited, 1);
+    assert!(said.contains("2001 columns") && said.contains("batch_size"), "{said}");
+    let create = "create external table w stored as json location 'w.json'";
+    let said = place.fails(&["sql", create, "--memory-limit", "50MB"], 2);
+    assert!(said.contains("2001 columns"), "{said}");
 }
 
 #[test]

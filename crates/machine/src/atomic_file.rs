@@ -187,18 +187,33 @@ pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Removes what killed processes left of a file. Best effort: it is in nobody's way.
+/// Whether a file is not complete yet, by its name.
+#[must_use]
+pub fn is_unfinished(name: &[u8]) -> bool {
+    name.starts_with(b".") && name.ends_with(SUFFIX.as_bytes())
+}
+
+/// Removes what killed processes left of any file of a directory. Best effort: it is in nobody's
+/// way.
+pub fn sweep_directory(directory: &Path) {
+    sweep_beginning(directory, b"");
+}
+
+/// The same of a file.
 fn sweep(target: &Path, name: &OsStr) {
     let directory = match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let beginning = beginning(name);
+    sweep_beginning(directory, beginning(name).as_encoded_bytes());
+}
+
+fn sweep_beginning(directory: &Path, beginning: &[u8]) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.as_encoded_bytes();
-        if name.starts_with(beginning.as_encoded_bytes()) && name.ends_with(SUFFIX.as_bytes()) {
+        if is_unfinished(name) && name.starts_with(beginning) {
             remove_abandoned(&entry.path());
         }
     }
@@ -216,6 +231,7 @@ fn remove_abandoned(path: &Path) {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;
@@ -372,6 +388,18 @@ mod tests {
         write_whole(&link, b"nowhere").unwrap();
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         assert_eq!(names(directory.path()), ["null", "pipe"]);
+    }
+
+    /// A shell's `>(…)`, and `/dev/stdout` of a command in a pipeline.
+    #[test]
+    fn a_pipe_without_a_name_is_written_into() {
+        let (mut from, to) = io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", to.as_raw_fd());
+        write_whole(path.as_ref(), b"through").unwrap();
+        drop(to);
+        let mut text = String::new();
+        from.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
     }
 
     #[test]

@@ -107,13 +107,19 @@ fn names_backwards(path: &Path) -> Vec<OsString> {
     names.rev().collect()
 }
 
-/// Where a path leads, through links of its last name.
+/// Where a path leads, through links of its last name. A link to a pipe without a name, as
+/// `/dev/fd` has them, is that pipe.
 pub(crate) fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         let Ok(to) = fs::read_link(&path) else { return Ok(path) };
         trust(&path)?;
-        path = path.parent().unwrap_or(Path::new("")).join(to);
+        let next = path.parent().unwrap_or(Path::new("")).join(to);
+        let is_special = |about: fs::Metadata| !about.is_file() && !about.is_dir();
+        if fs::symlink_metadata(&next).is_err() && fs::metadata(&path).is_ok_and(is_special) {
+            return Ok(path);
+        }
+        path = next;
     }
     Err(io::Error::other("its links lead nowhere"))
 }

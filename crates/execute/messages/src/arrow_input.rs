@@ -82,6 +82,13 @@ pub(crate) struct Trailer {
     footer_bytes: usize,
 }
 
+impl Trailer {
+    /// Whether there is as much before it as it says.
+    pub(crate) fn is_within(&self) -> bool {
+        self.footer_bytes as u64 <= self.at
+    }
+}
+
 /// The trailer of a file of this length.
 pub(crate) fn trailer(file: &mut (impl Read + Seek), length: u64) -> Result<Trailer, MessageError> {
     let at = length.checked_sub(TRAILER_BYTES as u64);

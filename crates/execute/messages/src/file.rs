@@ -14,6 +14,8 @@ use crate::{ArrowInput, Dictionaries, MARKER, MessageError, message_of, wrong};
 
 /// Before a message: its length, with the marker where it has one.
 const LENGTH_BYTES: usize = 4;
+/// How a file begins. To a stream of before 2019 it is a length of more than a GiB.
+const FILE_BEGINS: [u8; 6] = *b"ARROW1";
 
 /// Looks through a file as all readers of Arrow would that are given it: one goes by its end alone,
 /// another by its beginning. What is neither a file nor a stream of Arrow is passed over, unless
@@ -33,6 +35,8 @@ pub fn check_file(
     let mut end = start();
     let length = end.seek(SeekFrom::End(0))?;
     let is_file = match trailer(&mut end, length) {
+        // The end of a text.
+        Ok(trailer) if !is_named && !trailer.is_within() => false,
         // A decoder has no bound for a footer.
         Ok(trailer) => root_as_footer(&footer(&mut end, trailer)?).is_ok(),
         Err(MessageError::Wrong(_)) => false,
@@ -41,12 +45,14 @@ pub fn check_file(
     if is_file {
         check(ArrowInput::file(start(), bytes_max())?, bytes_max())?;
     }
-    if is_stream(file, length, is_named)? {
+    // One that only ends so is opened as a file, and its rows are read from its first byte on.
+    let is_whole = is_file && begins_as_file(file, length)?;
+    if is_stream(file, length, is_named && !is_whole)? {
         let bytes_max = bytes_max();
         check(ArrowInput::stream(start(), bytes_max)?, bytes_max)?;
         return Ok(is_file);
     }
-    if is_file || !is_named || length == 0 {
+    if is_whole || !is_named || length == 0 {
         return Ok(is_file);
     }
     Err(wrong("it is neither a file nor a stream of Arrow, or it is cut short"))
@@ -64,6 +70,15 @@ fn check(input: ArrowInput, bytes_max: usize) -> Result<(), MessageError> {
         dictionaries.beside(&message, &schema, size, bytes_max)?;
     }
     Ok(())
+}
+
+fn begins_as_file(file: &File, length: u64) -> io::Result<bool> {
+    let mut beginning = [0; FILE_BEGINS.len()];
+    if length < beginning.len() as u64 {
+        return Ok(false);
+    }
+    file.read_exact_at(&mut beginning, 0)?;
+    Ok(beginning == FILE_BEGINS)
 }
 
 /// Whether a file begins as streams do: by a marker, or, before 2019, by the schema at once. One

@@ -1,11 +1,11 @@
 //! A planned query, which runs while its rows are read.
 
-use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use _workahead::driver::{Driver, Work};
 use _workahead::errors::Error;
+use _workahead::resources;
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use workahead_sql::session::{Answer, Joiner, PlannedStatement, Session};
@@ -33,13 +33,16 @@ impl Query {
         options: Options,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
-        let threads = options.threads.and_then(NonZero::new);
-        let available = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        // Without a limit nothing is spilled.
+        let spill_directory = match options.memory_limit {
+            Some(_) => Some(resources::spill_directory(options.spill_dir)?),
+            None => options.spill_dir,
+        };
         let options = workahead_sql::session::Options {
             joiner: if options.stock { Joiner::Stock } else { Joiner::Ours },
-            threads: threads.unwrap_or_else(available),
+            threads: resources::threads(options.threads)?,
             memory_limit: options.memory_limit,
-            spill_directory: options.spill_dir,
+            spill_directory,
         };
         let session = Session::new(&options).map_err(exception)?;
         tables.into_iter().try_for_each(|table| table.register(&session, stop))?;

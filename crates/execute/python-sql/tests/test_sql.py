@@ -113,6 +113,18 @@ def test_a_memory_limit_is_kept_and_changes_no_row(tmp_path):
     assert isinstance(raised.value, MemoryError) and "\n" not in str(raised.value)
 
 
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no directory in memory")
+def test_spill_files_are_on_a_disk(monkeypatch):
+    def folders() -> set[str]:
+        return {name for name in os.listdir("/var/tmp") if name.startswith("workahead-sql-")}
+
+    monkeypatch.setenv("TMPDIR", "/dev/shm")
+    before = folders()
+    rows = wa.sql("select value from generate_series(1, 10)", memory_limit="16MB")
+    assert folders() - before
+    rows.close()
+
+
 WRONG = {
     "no SQL": ("selec 1", {}, wa.WrongUseError, "selec"),
     "no statement": ("  ", {}, wa.WrongUseError, "no statement to run"),
@@ -122,6 +134,7 @@ WRONG = {
     "no file": ("select 1", {"orders": "/nowhere/at.all"}, wa.WorkaheadError, "/nowhere/at.all"),
     "no kind": ("select 1", {"orders": __file__}, wa.WorkaheadError, "unknown file type"),
     "no threads": ("select 1", {"threads": 0}, wa.WrongUseError, "threads"),
+    "as many threads": ("select 1", {"threads": 2**64 - 1}, wa.WrongUseError, "from 1 to 4096"),
     "no size": ("select 1", {"memory_limit": "much"}, wa.WrongUseError, "memory_limit"),
     "no directory": ("select 1", {"spill_dir": "/nowhere"}, wa.WorkaheadError, "/nowhere"),
 }

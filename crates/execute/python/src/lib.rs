@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Both sides are streamed, no value is converted, and the interpreter is free while threads join.
-//! Inputs, results and errors are public for the second wheel (`crates/execute/python-sql`).
+//! Inputs, results, resources and errors are public for the second wheel
+//! (`crates/execute/python-sql`).
 //! Deliberately absent: any knowledge of those libraries; they are recognised by
 //! `__arrow_c_stream__` alone.
 
@@ -23,6 +24,7 @@ mod options;
 mod output_naming;
 mod plan;
 mod probe_feed;
+pub mod resources;
 pub mod result_stream;
 
 use pyo3::prelude::*;

@@ -1,5 +1,6 @@
 //! The options of a call of `join`, checked and turned into a plan.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
@@ -10,15 +11,14 @@ use workahead_join::{
     limited_batch_rows,
 };
 use workahead_machine::limits::Store;
-use workahead_machine::{Machine, allocator, memory};
+use workahead_machine::{Machine, allocator};
 
 use crate::errors::Error;
 use crate::input;
 use crate::output_naming::OutputNaming;
 use crate::plan::{Batches, Plan, TableSource};
+use crate::resources;
 
-/// More than any machine has logical CPUs: a larger number is a mistake.
-const THREADS_MAX: usize = 4096;
 /// Row numbers of a batch have 32 bits, one of which is a mark.
 const BATCH_ROWS_MAX: usize = 1 << 31;
 
@@ -125,14 +125,7 @@ impl Options {
     /// The join with spilling.
     fn with_spill(&self, join: HashJoin) -> Result<HashJoin, Error> {
         allocator::give_back_what_is_freed();
-        let on_disk = || {
-            let usual = std::env::temp_dir();
-            memory::directory_on_disk(usual.clone()).ok_or_else(|| {
-                let usual = usual.display();
-                Error::WrongUse(format!("files in {usual} take memory: give a spill_dir on a disk"))
-            })
-        };
-        let directory = self.spill_dir.clone().map_or_else(on_disk, Ok)?;
+        let directory = resources::spill_directory(self.spill_dir.clone())?;
         let directory = SpillDirectory::new(directory, None);
         Ok(join.with_spill(directory.map_err(|error| Error::Join(error.into()))?))
     }
@@ -157,14 +150,7 @@ impl Options {
         if self.maintain_order.is_some() {
             return Ok(1);
         }
-        let available = || std::thread::available_parallelism().map_or(1, usize::from);
-        match self.threads {
-            None => Ok(available()),
-            Some(threads @ 1..=THREADS_MAX) => Ok(threads),
-            Some(threads) => Err(Error::WrongUse(format!(
-                "threads can't be {threads}: give a number from 1 to {THREADS_MAX}"
-            ))),
-        }
+        resources::threads(self.threads).map(NonZero::get)
     }
 
     fn null_equality(&self) -> NullEquality {

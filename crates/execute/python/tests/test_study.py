@@ -54,6 +54,9 @@ def test_a_damaged_result_is_an_error(result: pathlib.Path, name: str, text: str
 
 
 def test_a_result_is_a_file_and_no_pipe(result: pathlib.Path):
+    os.mkfifo(result / "observations.parquet")
+    with pytest.raises(wa.WorkaheadError, match="not a regular file"):
+        wa.study(result).observations()
     (result / "run.json").unlink()
     os.mkfifo(result / "run.json")
     with pytest.raises(wa.WorkaheadError, match="not a regular file"):

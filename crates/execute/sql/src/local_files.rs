@@ -12,7 +12,8 @@
 //! hasn't is read as before.
 //!
 //! `object_store` writes `orders.parquet` as `orders.parquet#1` first, readable by everybody, which
-//! a killed process leaves behind.
+//! a killed process leaves behind. Ours have other names, which are not listed either: a table of a
+//! directory has the rows of whole files only.
 
 mod file_checks;
 pub(crate) mod upload;
@@ -31,7 +32,9 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use file_checks::FileChecks;
 pub(crate) use file_checks::{bytes_max, is_named_as_arrow};
+use futures::future::ready;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
@@ -43,6 +46,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use upload::Upload;
+use workahead_machine::atomic_file::is_unfinished;
 
 /// Which thread reads what is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,16 @@ impl LocalFiles {
         let file = rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok()?;
         ranges.iter().map(|range| read(&file, range)).collect()
     }
+}
+
+/// Whether all of a file is there, by its name.
+fn is_whole(file: &ObjectMeta) -> bool {
+    !file.location.filename().is_some_and(|name| is_unfinished(name.as_bytes()))
+}
+
+/// Of files, those that are whole.
+fn whole(files: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
+    files.try_filter(|file| ready(is_whole(file))).boxed()
 }
 
 /// An error of this store.
@@ -185,7 +199,7 @@ impl ObjectStore for LocalFiles {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.files.list(prefix)
+        whole(self.files.list(prefix))
     }
 
     fn list_with_offset(
@@ -193,11 +207,13 @@ impl ObjectStore for LocalFiles {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.files.list_with_offset(prefix, offset)
+        whole(self.files.list_with_offset(prefix, offset))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.files.list_with_delimiter(prefix).await
+        let mut listed = self.files.list_with_delimiter(prefix).await?;
+        listed.objects.retain(is_whole);
+        Ok(listed)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
@@ -265,6 +281,32 @@ mod tests {
             let said = files.get_ranges(&location, &ranges).await.unwrap_err().to_string();
             assert!(said.contains("its metadata is cut short"), "{said}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_being_written_is_not_listed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        // What a killed process left of a file whose name nobody takes again.
+        std::fs::write(path(".gone.csv.1-0.workahead-tmp"), "1\n").unwrap();
+        std::fs::write(path("whole.csv"), "1\n").unwrap();
+        let mut upload = Upload::start(path("half.csv")).await.unwrap();
+        upload.put_part("1\n".into()).await.unwrap();
+        let prefix = Path::from_absolute_path(directory.path()).unwrap();
+        let files = LocalFiles::new(CachedReads::Here, pool());
+        let names = async || {
+            let listed: Vec<_> = files.list(Some(&prefix)).try_collect().await.unwrap();
+            let delimited = files.list_with_delimiter(Some(&prefix)).await.unwrap().objects;
+            assert_eq!(listed.len(), delimited.len());
+            let name = |file: &ObjectMeta| file.location.filename().unwrap().to_owned();
+            let mut names: Vec<_> = listed.iter().map(name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names().await, ["whole.csv"]);
+        upload.complete().await.unwrap();
+        assert_eq!(names().await, ["half.csv", "whole.csv"]);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -295,17 +295,17 @@ impl Session {
                 files::refuse(&plan)?;
             }
             files::check_targets(&plan)?;
-            let csv = match &plan {
-                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table))
-                    if table.file_type.eq_ignore_ascii_case("csv") =>
-                {
-                    Some(table.name.clone())
+            let made = match &plan {
+                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
+                    // One that is there already stays as it is.
+                    let stays = table.if_not_exists && context.table_exist(table.name.clone())?;
+                    (!stays).then(|| (table.name.clone(), table.file_type.to_ascii_lowercase()))
                 }
                 _ => None,
             };
             let frame = context.execute_logical_plan(plan).await?;
-            if let Some(name) = csv {
-                tables::check_width(&context, name).await?;
+            if let Some((name, kind)) = made {
+                tables::check(&context, name, &kind).await?;
             }
             let task = Arc::new(frame.task_ctx());
             Ok((sink::guarded(frame.create_physical_plan().await?)?, task))
@@ -338,12 +338,16 @@ impl std::fmt::Debug for Session {
 /// Exchanges write each batch that finds no memory to a file of its own. In larger files two that
 /// run short wait for each other forever: one reads the older file to its end, and what it needs is
 /// in the newer one (apache/datafusion#24883, in DataFusion up to 55.2).
+///
+/// A statement begins no further file after so many rows: the one before would be whole, and stay
+/// when the statement fails.
 #[must_use]
 pub fn config() -> SessionConfig {
     SessionConfig::new()
         .with_information_schema(true)
         .set_bool("datafusion.catalog.newlines_in_values", true)
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
+        .set_usize("datafusion.execution.soft_max_rows_per_output_file", usize::MAX)
 }
 
 /// What a session runs in.

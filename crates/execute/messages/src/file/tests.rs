@@ -80,6 +80,45 @@ fn metadata_longer_than_any_are_refused_and_not_passed_over() {
     }
 }
 
+/// Without a line end, the bytes before its last word are taken for the length of a footer.
+#[test]
+fn a_text_may_end_as_files_do() {
+    let text = b"id,format\n1,PARQUET\n2,ARROW1";
+    checked(text, false).unwrap();
+    assert!(checked(text, true).unwrap_err().contains("footer"));
+}
+
+/// A file begins with bytes that are no length, however long it is.
+#[test]
+fn a_file_of_gigabytes_is_not_taken_for_a_stream() {
+    let whole = file(None);
+    let (rest, trailer) = whole.split_at(whole.len() - 10);
+    let footer = u32::from_le_bytes(trailer[..4].try_into().unwrap()) as usize;
+    let (blocks, footer) = rest.split_at(rest.len() - footer);
+    let long = tempfile::tempfile().unwrap();
+    long.write_all_at(blocks, 0).unwrap();
+    // Nobody says what is between the last block and the footer.
+    let end = [footer, trailer].concat();
+    long.write_all_at(&end, 1 << 31).unwrap();
+    assert!(check_file(&long, true, || MOST).unwrap());
+    // Without its end it would be read by its beginning.
+    long.set_len((1 << 31) + end.len() as u64 - 1).unwrap();
+    assert!(check_file(&long, true, || MOST).is_err());
+}
+
+/// A reader of rows goes by the beginning, whatever the end says.
+#[test]
+fn a_file_that_begins_as_none_is_refused() {
+    for codec in CODECS {
+        let mut whole = file(codec);
+        for beginning in [*b"ARROX1", [0xff, 0xff, 0xff, 0x7f, b'W', b'1']] {
+            whole[..beginning.len()].copy_from_slice(&beginning);
+            assert!(checked(&whole, true).unwrap_err().contains("neither a file nor a stream"));
+            checked(&whole, false).unwrap();
+        }
+    }
+}
+
 /// Where numbers of eight bytes are that are alike.
 fn places(bytes: &[u8], alike: impl Fn(u64) -> bool) -> Vec<usize> {
     let word = |at: &usize| u64::from_le_bytes(bytes[*at..at + 8].try_into().unwrap());

@@ -47,7 +47,8 @@ def sql(
         Bytes, as a number or as ``"300MB"``, ``"1.5GiB"``, that joins, sorts and aggregates may
         take together. The rest is spilled to files.
     spill_dir
-        Directory for spill files; by default one in the system's temporary directory.
+        Directory for spill files; by default the system's temporary one, or ``/var/tmp`` where
+        that is memory.
     stock
         Leave the joins to DataFusion.
 

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ._errors import WorkaheadError
 
@@ -70,7 +70,8 @@ class Study:
 
         path = self._directory / "observations.parquet"
         try:
-            table = pyarrow.parquet.read_table(path).combine_chunks()
+            with _opened(path) as file:
+                table = pyarrow.parquet.read_table(file).combine_chunks()
         except (OSError, pyarrow.ArrowException) as error:
             raise WorkaheadError(f"can't read {path}: {_line(error)}") from error
         columns = [
@@ -97,11 +98,17 @@ class Study:
             raise WorkaheadError(f"can't read {path}: {_line(error)}") from error
 
 
-def _text(path: pathlib.Path) -> str:
+def _opened(path: pathlib.Path) -> BinaryIO:
     # A pipe would be waited for, and a device read without end.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is not a regular file")
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError("it is not a regular file")
+
+
+def _text(path: pathlib.Path) -> str:
+    with _opened(path) as file:
         content = file.read(_BYTES_MAX + 1)
     if len(content) > _BYTES_MAX:
         raise OSError(f"it has more than {_BYTES_MAX >> 20} MiB")

@@ -47,8 +47,9 @@ pub(super) struct FileChecks {
 /// Where the pages of a Parquet file's columns begin, in order; of other files none.
 pub(super) type ColumnStarts = Arc<[u64]>;
 
-/// A file as it is: device, number, size, times of the last change.
-type State = (u64, u64, u64, [(i64, i64); 2]);
+/// A file as it is: device, number, size, times of the last change; and whether the name by which
+/// it was opened, one of several perhaps, says that it is Arrow's.
+type State = (u64, u64, u64, [(i64, i64); 2], bool);
 
 impl FileChecks {
     pub(super) fn new(pool: Arc<dyn MemoryPool>) -> Self {
@@ -57,14 +58,13 @@ impl FileChecks {
 
     /// Refuses a file that a decoder should not be given.
     pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<ColumnStarts> {
-        let now = SystemTime::now();
-        let opened = file.and_then(|file| Ok((state(&file.metadata()?, now), file)));
+        let (now, is_named) = (SystemTime::now(), is_named_as_arrow(path));
+        let opened = file.and_then(|file| Ok((state(&file.metadata()?, is_named, now), file)));
         let (before, file) = opened.map_err(|why| failed(path, &why))?;
         let known = before.and_then(|state| self.known().get(&state).cloned());
         if let Some(known) = known {
             return Ok(known);
         }
-        let is_named = is_named_as_arrow(path);
         let pool = Arc::clone(&self.pool);
         // It may wait for a device.
         let looked = spawn_blocking(move || {
@@ -128,12 +128,12 @@ impl FileChecks {
 }
 
 /// What tells a file from what becomes of it later; none if it was changed just now.
-fn state(about: &Metadata, now: SystemTime) -> Option<State> {
+fn state(about: &Metadata, is_named: bool, now: SystemTime) -> Option<State> {
     let seconds = u64::try_from(about.ctime()).ok()?;
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + 1);
     let age = now.duration_since(changed).ok()?;
     let times = [(about.mtime(), about.mtime_nsec()), (about.ctime(), about.ctime_nsec())];
-    (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times))
+    (age > SETTLED).then(|| (about.dev(), about.ino(), about.len(), times, is_named))
 }
 
 /// Refuses what would take more than it may once it is decoded.
@@ -288,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn files_and_streams_are_not_of_one_table() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a.arrow"), stream(None)).unwrap();
+        fs::write(directory.path().join("b.arrow"), file(None)).unwrap();
+        let session = session(Joiner::Stock);
+        let at = directory.path().display();
+        let create = format!("create external table t stored as arrow location '{at}/'");
+        let statement = session.statements(&create, &NEVER).unwrap().remove(0);
+        let said = session.run(&statement, &NEVER).unwrap_err().to_string();
+        assert!(said.contains("both files and streams"), "{said}");
+    }
+
+    #[test]
     fn a_stream_that_ends_within_a_message_is_refused() {
         let whole = stream(None);
         let one = whole.len() - 8 * ROWS as usize;
@@ -435,11 +448,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let about = || file.as_file().metadata().unwrap();
         let later = SystemTime::now() + Duration::from_secs(3600);
-        assert_eq!(state(&about(), SystemTime::now()), None);
-        let before = state(&about(), later);
+        assert_eq!(state(&about(), false, SystemTime::now()), None);
+        let before = state(&about(), false, later);
         assert!(before.is_some());
-        assert_eq!(state(&about(), later), before);
+        assert_eq!(state(&about(), false, later), before);
+        assert_ne!(state(&about(), true, later), before, "by another name");
         fs::write(file.path(), "more").unwrap();
-        assert_ne!(state(&about(), later), before);
+        assert_ne!(state(&about(), false, later), before);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use object_store::{MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 use tokio::task::spawn_blocking;
-use workahead_machine::atomic_file::AtomicFile;
+use workahead_machine::atomic_file::{AtomicFile, sweep_directory};
 
 use super::failed;
 
@@ -25,7 +25,11 @@ impl Upload {
     pub(super) async fn start(path: PathBuf) -> Result<Self> {
         let target = path.clone();
         let file = blocking(&path, move || {
-            target.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            if let Some(directory) = target.parent() {
+                std::fs::create_dir_all(directory)?;
+                // Names of an INSERT are taken once.
+                sweep_directory(directory);
+            }
             match target.symlink_metadata() {
                 // A URL has many spellings, not all of which were looked at before.
                 Ok(found) if !found.is_file() => Err(std::io::Error::new(

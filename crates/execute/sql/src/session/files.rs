@@ -47,16 +47,36 @@ fn check_external(table: &CreateExternalTable) -> Result<()> {
     if !table.file_type.eq_ignore_ascii_case("arrow") {
         return Ok(());
     }
-    let is_named = |location: &&String| {
-        let path = Path::new(location.as_str());
-        location.ends_with('/') || path.is_dir() || is_named_as_arrow(path)
-    };
-    match table.locations.iter().find(|location| !is_named(location)) {
-        Some(other) => {
-            plan_err!("{other} is not named as a file of Arrow: name it .arrow or .arrows")
+    for location in &table.locations {
+        let path = Path::new(location.strip_prefix("file://").unwrap_or(location));
+        if path.is_dir() {
+            // Of a table without columns DataFusion reads those of the usual ending.
+            if !table.schema.fields().is_empty() && !holds_arrow_only(path) {
+                return plan_err!(
+                    "{location} has files that are not named as Arrow's: name those that are by a \
+                     pattern, as {}/*.arrow",
+                    location.trim_end_matches('/')
+                );
+            }
+        } else if !location.ends_with('/') && !is_named_as_arrow(path) {
+            return plan_err!(
+                "{location} is not named as a file of Arrow: name it .arrow or .arrows"
+            );
         }
-        None => Ok(()),
     }
+    Ok(())
+}
+
+/// Whether all files below a directory are named as Arrow's.
+fn holds_arrow_only(directory: &Path) -> bool {
+    let is_arrow = |path: &Path| match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => holds_arrow_only(path),
+        // Links lead to files, and not around in circles.
+        _ => is_named_as_arrow(path) && !path.is_dir(),
+    };
+    // One that can't be read is DataFusion's to complain of.
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).all(|path| is_arrow(&path))
 }
 
 /// An error if any part of a plan reads or writes a file that the statement names, also below

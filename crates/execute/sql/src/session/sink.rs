@@ -202,3 +202,16 @@ impl RecordBatchStream for GuardedInput {
         Arc::clone(&self.schema)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::session::config;
+
+    /// With DataFusion's default 50 million rows make a file whole, whatever comes after them.
+    #[test]
+    fn no_file_is_whole_before_its_statement() {
+        let config = config();
+        let rows = config.options().execution.soft_max_rows_per_output_file.get();
+        assert_eq!(rows, usize::MAX);
+    }
+}

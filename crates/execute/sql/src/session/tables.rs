@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use datafusion::catalog::memory::DataSourceExec;
 use datafusion::common::{TableReference, plan_err};
 use datafusion::datasource::file_format::options::ArrowReadOptions;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::error::Result;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
+use object_store::{GetOptions, GetRange};
 use url::Url;
 use workahead_footer::COLUMNS_MAX;
 use workahead_machine::regular_file;
@@ -13,8 +16,11 @@ use workahead_machine::regular_file;
 use super::SessionError;
 use crate::local_files::bytes_max;
 
-/// Two numbers of a value: where it ends, in the reader's own form and in the column.
+/// Two numbers of a value of CSV: where it ends, in the reader's own form and in the column. One of
+/// JSON takes about as much, also in rows that don't have it.
 const VALUE_BYTES: usize = 16;
+/// How files of Arrow begin, and streams don't.
+const FILE_BEGINS: [u8; 6] = *b"ARROW1";
 
 /// Registers a file, or a directory of Parquet files, as a table.
 pub(super) async fn register(
@@ -52,10 +58,48 @@ pub(super) async fn register(
     })
 }
 
-/// Takes a table of CSV away again that has too many columns: its reader makes room for the ends of
-/// all values of a batch, whatever they are.
-pub(super) async fn check_width(context: &SessionContext, name: TableReference) -> Result<()> {
-    let columns = context.table_provider(name.clone()).await?.schema().fields().len();
+/// Takes a table away again whose files of this kind can't be read within bounds.
+pub(super) async fn check(
+    context: &SessionContext,
+    name: TableReference,
+    kind: &str,
+) -> Result<()> {
+    match kind {
+        "csv" | "json" => check_width(context, name).await,
+        "arrow" => check_alike(context, name).await,
+        _ => Ok(()),
+    }
+}
+
+/// Of Arrow DataFusion reads all files as what the first one is, so that the first bytes of a file
+/// would be the length of a stream's metadata: more than a GiB.
+async fn check_alike(context: &SessionContext, name: TableReference) -> Result<()> {
+    let table = context.table_provider(name.clone()).await?;
+    let scan = table.scan(&context.state(), None, &[], None).await?;
+    let Some(scan) = scan.downcast_ref::<DataSourceExec>() else { return Ok(()) };
+    let Some(files) = scan.data_source().downcast_ref::<FileScanConfig>() else { return Ok(()) };
+    let store = context.runtime_env().object_store(&files.object_store_url)?;
+    let all = files.file_groups.iter().flat_map(FileGroup::iter);
+    let all: Vec<_> = all.map(|file| file.object_meta.location.clone()).collect();
+    let mut first = None;
+    for location in &all {
+        let magic = GetRange::Bounded(0..FILE_BEGINS.len() as u64);
+        let options = GetOptions { range: Some(magic), ..GetOptions::default() };
+        let found = store.get_opts(location, options).await?.bytes().await?;
+        let is_file = *found == FILE_BEGINS[..];
+        if *first.get_or_insert(is_file) != is_file {
+            context.deregister_table(name)?;
+            return plan_err!("it has both files and streams of Arrow: make a table of each");
+        }
+    }
+    Ok(())
+}
+
+/// Too many columns, those within others counted: a reader of text makes room for all values of a
+/// batch, whatever they are.
+async fn check_width(context: &SessionContext, name: TableReference) -> Result<()> {
+    let schema = context.table_provider(name.clone()).await?.schema();
+    let columns = schema.flattened_fields().len();
     // One thread reads a file.
     let rows = context.state().config().batch_size();
     let bytes = columns.saturating_mul(rows).saturating_mul(VALUE_BYTES);
@@ -65,7 +109,7 @@ pub(super) async fn check_width(context: &SessionContext, name: TableReference) 
     }
     context.deregister_table(name)?;
     plan_err!(
-        "it has {columns} columns, at most {COLUMNS_MAX}, for which a reader of CSV takes {} MiB, \
+        "it has {columns} columns, at most {COLUMNS_MAX}, for which a reader of text takes {} MiB, \
          more than the {} MiB that may be used: raise the memory limit, or set \
          datafusion.execution.batch_size to less",
         bytes >> 20,
@@ -86,11 +130,12 @@ async fn of_kind(
         "csv" => {
             let options = CsvReadOptions::new().file_extension(ending).newlines_in_values(true);
             context.register_csv(table.clone(), url, options).await?;
-            check_width(context, table).await
+            check(context, table, "csv").await
         }
         "json" | "ndjson" | "jsonl" => {
             let options = JsonReadOptions::default().file_extension(ending);
-            context.register_json(table, url, options).await
+            context.register_json(table.clone(), url, options).await?;
+            check(context, table, "json").await
         }
         "arrow" | "ipc" | "feather" => {
             let options = ArrowReadOptions { file_extension: ending, ..Default::default() };
