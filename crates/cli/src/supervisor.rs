@@ -30,7 +30,7 @@ use workahead_engines::attach::password::VARIABLE as PASSWORD;
 use workahead_machine::control::smt::SmtAxis;
 use workahead_machine::limits::Store;
 use workahead_machine::links;
-use workahead_machine::process::{Guard, inherited};
+use workahead_machine::process::{Guard, inheritance};
 use workahead_study::cell::Cell;
 use workahead_study::engine::Stop;
 use workahead_study::setting::Setting;

@@ -100,7 +100,7 @@ impl PageHeader {
 }
 
 /// The most that a page takes of those that begin at `starts` in these bytes, and follow each
-/// other. What is no page ends a row of them: a decoder refuses it.
+/// other. Other bytes end a row of them: a decoder refuses them.
 ///
 /// # Errors
 /// When a dictionary has more values than bytes.

@@ -339,8 +339,8 @@ impl std::fmt::Debug for Session {
 /// run short wait for each other forever: one reads the older file to its end, and what it needs is
 /// in the newer one (apache/datafusion#24883, in DataFusion up to 55.2).
 ///
-/// A statement begins no further file after so many rows: the one before would be whole, and stay
-/// when the statement fails.
+/// A statement begins no further file after some number of rows: the one before would be whole, and
+/// stay when the statement fails.
 #[must_use]
 pub fn config() -> SessionConfig {
     SessionConfig::new()

@@ -9,9 +9,10 @@
 //!
 //! Aggregation spares a group the lines that other groups displaced between two of its turns. So
 //! there is nothing to win where no thread of the same group waits, where the working sets of all
-//! fit the cache together, or where that of none does: what Yamada and Kusakabe (2010) found of their
-//! memory programs (figures 4 and 5). The gain is an upper bound, since a group need not touch its working set in every
-//! turn; nothing in it is fitted to an outcome.
+//! fit the cache together, or where that of none does: what Yamada and Kusakabe (2010) found of
+//! their memory programs (figures 4 and 5). The gain is an upper bound, since a group need not
+//! touch its working set in every turn; nothing in it is fitted to an outcome. First-level caches
+//! are left out: a turn takes a hundred times as long as to fill one.
 
 use serde::Serialize;
 use workahead_machine::Machine;
@@ -48,6 +49,8 @@ pub struct GroupLoad {
 /// A load, group by group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupedLoad {
+    /// CPUs on which it runs.
+    pub cpus: usize,
     /// Mean number of threads that wait for each CPU while another runs there.
     pub waiting: f64,
     /// All groups that ran.
@@ -100,8 +103,8 @@ const LINE_BYTES: f64 = 64.0;
 const ASSUMED_NS: [f64; 2] = [5.0, 15.0];
 
 impl CacheLevel {
-    /// The second-level and last-level caches of a machine: their sizes and lines as measured, where
-    /// they were, else as the system tells, and assumed.
+    /// The caches of a machine beyond the first level: sizes and lines as they were measured, else
+    /// as the system tells, and assumed.
     #[must_use]
     pub fn of(machine: &Machine, limits: Option<&Limits>) -> Vec<CacheLevel> {
         let data = || machine.caches.iter().filter(|cache| cache.holds_data() && cache.level > 1);
@@ -181,10 +184,15 @@ impl GroupedLoad {
         let mut fits = false;
         let mut lost_s = 0.0;
         for group in active().filter(|group| group.chance > 0.0 && group.turns > 0.0) {
-            let Some(bytes) = group.working_set_bytes.filter(|&bytes| bytes <= cache.bytes) else {
+            let Some(bytes) = group.working_set_bytes else { continue };
+            // Threads on the CPUs of the cache use all of their group's working set if they share
+            // it, and else their part.
+            let part = (bytes as f64 * cache.cpus as f64 / self.cpus.max(1) as f64) as u64;
+            if part.min(bytes) > cache.bytes {
                 continue;
-            };
+            }
             fits = true;
+            let bytes = bytes.min(cache.bytes);
             let turn_s = group.cpu_s / group.turns;
             // The turns of a group in a row, by the bound: the last is followed by another group's.
             let in_a_row = 1.0 + max_delay_s / turn_s;
@@ -208,7 +216,7 @@ mod tests {
     }
 
     fn load(groups: Vec<GroupLoad>) -> GroupedLoad {
-        GroupedLoad { waiting: 2.0, groups }
+        GroupedLoad { cpus: 4, waiting: 2.0, groups }
     }
 
     fn obstacle(load: &GroupedLoad) -> Option<Obstacle> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   each second    all threads: group, CPU time, turns     /proc/PID/task/TID/{stat,schedstat}
 //!   each sample    those that ran lately: ready? where?    …/stat: state R, its CPU
-//!   at the end     pages that a group used in a window     /proc/PID/{clear_refs,smaps_rollup}
+//!   at the end     pages that a group used in a window     /proc/PID/{clear_refs,smaps}
 //! ```
 //!
 //! It needs no privilege but for the pages of others' processes, and no sched_ext: the question
@@ -72,21 +72,13 @@ pub struct GroupUse {
 #[derive(Debug, Clone)]
 pub struct UsedPages(BTreeMap<u32, Option<u64>>);
 
-/// Sums over the pages of a process.
-#[derive(Debug, Clone, Copy)]
-struct Pages {
-    referenced_kb: u64,
-    resident_kb: u64,
-    proportional_kb: u64,
-}
-
 /// Processes above this are not sampled: that would hold up their page faults for too long.
 const RESIDENT_MAX_KB: u64 = 4 << 20;
 /// Most processes whose pages are read: each has a thousandth of the CPU time.
 const PROCESSES_MAX: u64 = 1000;
 
 impl RunQueues {
-    /// Reads the threads that there are below a root, on so many CPUs.
+    /// Reads the threads that there are below a root, on this number of CPUs.
     #[must_use]
     pub fn begin(root: &Path, cpus: usize) -> Self {
         let mut queues = Self {
@@ -185,7 +177,7 @@ impl RunQueues {
     #[must_use]
     pub fn load(&self, groups: &[GroupUse]) -> GroupedLoad {
         let groups = groups.iter().map(|group| group.load.clone()).collect();
-        GroupedLoad { waiting: self.waiting(), groups }
+        GroupedLoad { cpus: self.cpus, waiting: self.waiting(), groups }
     }
 
     /// Bytes of the pages that each process that ran uses within a window; unknown where it is
@@ -202,8 +194,7 @@ impl RunQueues {
         let ready: BTreeMap<u32, bool> = processes.keys().map(|pid| (*pid, cleared(pid))).collect();
         std::thread::sleep(window);
         let used = |(pid, is_ready): (u32, bool)| {
-            let pages = is_ready.then(|| tasks::pages(&self.root, pid)).flatten();
-            (pid, pages.map(Pages::own_bytes))
+            (pid, is_ready.then(|| tasks::used_bytes(&self.root, pid)).flatten())
         };
         UsedPages(ready.into_iter().map(used).collect())
     }
@@ -218,14 +209,6 @@ impl UsedPages {
             group.load.working_set_bytes =
                 used.filter(|used| !used.is_empty()).map(|used| used.iter().sum());
         }
-    }
-}
-
-impl Pages {
-    /// Referenced bytes, of which each page is divided by the processes that share it.
-    fn own_bytes(self) -> u64 {
-        let share = self.proportional_kb as f64 / self.resident_kb.max(1) as f64;
-        (self.referenced_kb as f64 * share * 1024.0) as u64
     }
 }
 
@@ -325,7 +308,29 @@ mod tests {
 
     #[test]
     fn shared_pages_are_divided() {
-        let pages = Pages { referenced_kb: 100, resident_kb: 400, proportional_kb: 200 };
-        assert_eq!(pages.own_bytes(), 50 * 1024);
+        let place = Fixture::new("pages");
+        place.thread((100, 100), Some(0), 0, 1);
+        let file = |name: &str, text: &str| fs::write(place.0.join("proc/100").join(name), text);
+        // Of 200 KiB half is used, which two processes share; of 64 KiB of its own, all.
+        let mappings = "7f00-7f10 r--p 0 08:01 7 /lib/x y: z\nSize: 400 kB\nRss: 200 kB\n\
+                        Pss: 100 kB\nPss_Dirty: 0 kB\nReferenced: 100 kB\n\
+                        7f20-7f30 rw-p 0 00:00 0\nRss: 64 kB\nPss: 64 kB\nReferenced: 64 kB\n";
+        file("smaps", mappings).unwrap();
+        let used = |resident: &str| {
+            file("clear_refs", "").unwrap();
+            file("status", &format!("Name:\tx\nVmRSS:\t{resident} kB\n")).unwrap();
+            place.thread((100, 100), Some(0), 1, 2);
+            let mut queues = RunQueues::begin(&place.0, 1);
+            place.thread((100, 100), Some(0), 2, 3);
+            queues.refresh();
+            let mut groups = queues.groups(Key::AddressSpace);
+            queues.used_pages(Duration::ZERO).set(&mut groups);
+            groups[0].load.working_set_bytes
+        };
+        assert_eq!(used("264"), Some(114 * 1024));
+        // Too many to be looked through, and of another user.
+        assert_eq!(used("5000000"), None);
+        fs::remove_file(place.0.join("proc/100/smaps")).unwrap();
+        assert_eq!(used("264"), None);
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_machine::limits::Store;
 use workahead_scheduler::{
-    Advice, CacheLevel, GroupUse, KEYS, Key, Obstacle, RunQueues, Settings, attachable,
+    Advice, CacheLevel, GroupUse, KEYS, Key, Obstacle, RunQueues, attachable,
 };
 
 use crate::commands::study::summary;
@@ -310,6 +310,8 @@ fn roles(machine: &Machine, cache: CacheLevel) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use workahead_scheduler::Settings;
+
     use super::*;
 
     #[test]

@@ -88,7 +88,7 @@ fn a_text_may_end_as_files_do() {
     assert!(checked(text, true).unwrap_err().contains("footer"));
 }
 
-/// A file begins with bytes that are no length, however long it is.
+/// A file does not begin with a length, however long it is.
 #[test]
 fn a_file_of_gigabytes_is_not_taken_for_a_stream() {
     let whole = file(None);

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use super::Pages;
 use crate::settings::Key;
 
 /// A thread, and what its group is named by.
@@ -109,19 +108,33 @@ pub(super) fn ready_on(proc: &Path, task: &Task) -> Option<usize> {
 
 /// Forgets which pages a process used; false if that isn't allowed, or there are too many.
 pub(super) fn clear_references(proc: &Path, pid: u32, resident_max_kb: u64) -> bool {
-    let is_small = pages(proc, pid).is_some_and(|pages| pages.resident_kb <= resident_max_kb);
-    is_small && fs::write(proc.join(format!("{pid}/clear_refs")), "1").is_ok()
+    let status = text(&proc.join(format!("{pid}/status")));
+    let resident_kb = status.and_then(|status| status.lines().find_map(|line| kb(line, "VmRSS:")));
+    resident_kb.is_some_and(|resident_kb| resident_kb <= resident_max_kb)
+        && fs::write(proc.join(format!("{pid}/clear_refs")), "1").is_ok()
 }
 
-/// Sums over the pages of a process.
-pub(super) fn pages(proc: &Path, pid: u32) -> Option<Pages> {
-    let text = text(&proc.join(format!("{pid}/smaps_rollup")))?;
-    let kb = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    let (referenced_kb, resident_kb) = (kb("Referenced:")?, kb("Rss:")?);
-    Some(Pages { referenced_kb, resident_kb, proportional_kb: kb("Pss:")? })
+/// Bytes of the pages that a process used, each page divided by the processes that share it.
+pub(super) fn used_bytes(proc: &Path, pid: u32) -> Option<u64> {
+    let mappings = text(&proc.join(format!("{pid}/smaps")))?;
+    let (mut used_kb, mut resident_kb, mut proportional_kb) = (0.0, 0, 0);
+    // In this order, for each mapping.
+    for line in mappings.lines() {
+        if let Some(rss) = kb(line, "Rss:") {
+            resident_kb = rss;
+        } else if let Some(pss) = kb(line, "Pss:") {
+            proportional_kb = pss;
+        } else if let Some(referenced_kb) = kb(line, "Referenced:") {
+            let share = proportional_kb as f64 / resident_kb.max(1) as f64;
+            used_kb += referenced_kb as f64 * share;
+        }
+    }
+    Some((used_kb * 1024.0) as u64)
+}
+
+/// The value of a line of this name.
+fn kb(line: &str, name: &str) -> Option<u64> {
+    line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 fn name(proc: &Path, pid: u32) -> String {

@@ -14,7 +14,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 use workahead_messages::RATIO_USUAL;
 
 use super::source::Source;
-use super::{delta, used};
+use super::{delta, value_bytes};
 
 /// One row group of a file.
 pub(super) struct RowGroup {
