@@ -4,15 +4,16 @@
 //!   a turn of a group ends, another group's thread is next although one of its own waits
 //!      └─ chance ─► turns a second that aggregation would keep together
 //!                      × lines of its working set that the others displace, from the next level
-//!                      ─► the share of the CPU time that is lost to it: the most that can be won
+//!                      ─► the share of the CPU time that is lost to it: what may be won
 //! ```
 //!
 //! Aggregation spares a group the lines that other groups displaced between two of its turns. So
 //! there is nothing to win where no thread of the same group waits, where the working sets of all
 //! fit the cache together, or where that of none does: what Yamada and Kusakabe (2010) found of
-//! their memory programs (figures 4 and 5). The gain is an upper bound, since a group need not
-//! touch its working set in every turn; nothing in it is fitted to an outcome. First-level caches
-//! are left out: a turn takes a hundred times as long as to fill one.
+//! their memory programs (figures 4 and 5). A group need not touch its working set in every turn,
+//! so that the gain is usually less; it is more where groups that run beside each other on one
+//! cache displace lines within a turn, which is not counted. Nothing is fitted to an outcome.
+//! First-level caches are left out: a turn takes a hundred times as long as to fill one.
 
 use serde::Serialize;
 use workahead_machine::Machine;
@@ -80,7 +81,7 @@ pub enum Obstacle {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// The most of the CPU time that can be won.
+    /// The share of the CPU time that may be won.
     pub gain: f64,
     /// The cache in which it would be won.
     pub cache: Option<CacheLevel>,

@@ -230,7 +230,7 @@ impl Facts {
         let Some(obstacle) = self.advice.obstacle else {
             let cache = self.advice.cache.map_or(String::new(), size);
             return format!(
-                "Worth a try: up to {:.0} % of the CPU time goes into lines that other groups \
+                "Worth a try: {:.0} % of the CPU time may go into lines that other groups \
                  displaced from {cache}.\n",
                 100.0 * self.advice.gain
             );
@@ -260,8 +260,8 @@ impl Facts {
                 format!("no group that could be kept together fits {}", size(cache))
             }
             Obstacle::LittleToWin => format!(
-                "at most {:.1} % of the CPU time goes into lines that other groups displaced, which \
-                 a scheduler in BPF may cost",
+                "{:.1} % of the CPU time may go into lines that other groups displaced, which a \
+                 scheduler in BPF may cost",
                 100.0 * self.advice.gain
             ),
         };
