@@ -168,9 +168,10 @@ mod tests {
     fn the_page_of_observations_has_every_column() {
         let table = std::fs::read_to_string("../crates/measure/study/src/table.rs").unwrap();
         let page = std::fs::read_to_string("../docs/reference/observations.md").unwrap();
-        let opening: String = table.lines().take_while(|line| line.starts_with("//!")).collect();
+        let opening = table.lines().map_while(|line| line.strip_prefix("//!"));
+        let opening: String = opening.collect();
         let named = opening.split('`').skip(1).step_by(2).flat_map(|names| names.split(", "));
-        let columns: Vec<&str> = named.map(|name| name.trim_start_matches("//! ")).collect();
+        let columns: Vec<&str> = named.map(str::trim).collect();
         assert!(columns.len() > 20, "{columns:?}");
         for column in columns {
             assert!(page.contains(&format!("`{column}`")), "{column}");
