@@ -101,9 +101,9 @@ fn loads() -> Vec<Load> {
             {
                 let differs = matches!(
                     (programs, threads, block_kb, scope, between),
-                    (2, 16, 64 | 1024 | 2048, "global", "sleep")
+                    (2, 16, 64 | 2048, "global", "sleep")
                         | (2, 16, 512, "local", "yield")
-                        | (10, 16, 1024 | 8192, "global", "yield")
+                        | (10, 16, 1024, "global", "yield")
                 );
                 if all || differs {
                     let block_bytes = block_kb << 10;
