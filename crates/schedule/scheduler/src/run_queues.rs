@@ -34,7 +34,7 @@ pub struct RunQueues {
     counts: [BTreeMap<String, Count>; KEYS.len()],
 }
 
-/// The keys by which groups are told apart: tags are an operator's.
+/// The keys that are evaluated; tags are set by an operator.
 pub const KEYS: [Key; 3] = [Key::AddressSpace, Key::Parent, Key::Cgroup];
 
 #[derive(Debug)]

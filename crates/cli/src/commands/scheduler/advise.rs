@@ -192,25 +192,21 @@ impl Facts {
 
     fn text(&self, max_delay: Duration) -> String {
         let mut text = self.sentence();
-        if let (Some(command), None) = (&self.command, &self.kernel) {
-            let _ = write!(
-                text,
-                "\nTry it beside the kernel's own, with a number of yours:\n\n  sudo {command}\n"
-            );
-        }
-        if let (Some(command), Some(kernel)) = (&self.command, &self.kernel) {
-            let _ = write!(
-                text,
-                "\nNot on this machine as it is: {kernel}.\nThen:\n\n  sudo {command}\n"
-            );
-        }
-        if self.command.is_some() && !self.delayed.is_empty() {
-            let _ = write!(
-                text,
-                "\nThese run briefly and would wait up to {} ms longer when they wake up: {}.\n",
-                max_delay.as_secs_f64() * 1e3,
-                self.delayed.join(", ")
-            );
+        if let Some(command) = &self.command {
+            let before = match &self.kernel {
+                None => "Try it beside the kernel's own, with a number of yours:\n".to_owned(),
+                Some(kernel) => format!("Not on this machine as it is: {kernel}.\nThen:\n"),
+            };
+            let _ = write!(text, "\n{before}\n  sudo {command}\n");
+            if !self.delayed.is_empty() {
+                let _ = write!(
+                    text,
+                    "\nThese run briefly and would wait up to {} ms longer when they wake up: \
+                     {}.\n",
+                    max_delay.as_secs_f64() * 1e3,
+                    self.delayed.join(", ")
+                );
+            }
         }
         if !self.groups.is_empty() {
             let _ = write!(text, "\n{}", self.table());

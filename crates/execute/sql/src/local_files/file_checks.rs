@@ -114,12 +114,9 @@ impl FileChecks {
         let largest = largest_page(bytes, [0].into_iter().chain(offsets));
         let largest = largest.map_err(|_| "a dictionary has more values than bytes".to_owned());
         let or = ", or write the file in smaller pages";
-        let checked = largest.and_then(|bytes| self.fits("a page", bytes, or));
+        let most = || bytes_max(self.pool.as_ref());
+        let checked = largest.and_then(|bytes| fits(("a page", or), bytes, most));
         checked.map_err(|why| failed(path, &why))
-    }
-
-    fn fits(&self, what: &str, bytes: usize, or: &'static str) -> std::result::Result<(), String> {
-        fits((what, or), bytes, || bytes_max(self.pool.as_ref()))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<State, ColumnStarts>> {
