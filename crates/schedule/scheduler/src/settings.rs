@@ -21,6 +21,19 @@ pub enum Key {
     Tag,
 }
 
+impl Key {
+    /// Its value in `key=…`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Key::AddressSpace => "mm",
+            Key::Cgroup => "cgroup",
+            Key::Parent => "parent",
+            Key::Tag => "tag",
+        }
+    }
+}
+
 /// Preference of a thread of the same aggregation group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bonus {

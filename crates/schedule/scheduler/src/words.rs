@@ -139,13 +139,9 @@ fn max_delay(word: &str, value: &str) -> Result<Option<u64>, Error> {
 }
 
 fn key(word: &str, value: &str) -> Result<Key, Error> {
-    match value {
-        "mm" => Ok(Key::AddressSpace),
-        "cgroup" => Ok(Key::Cgroup),
-        "parent" => Ok(Key::Parent),
-        "tag" => Ok(Key::Tag),
-        _ => Err(wrong(word, "key is mm, cgroup, parent or tag")),
-    }
+    let mut keys = [Key::AddressSpace, Key::Cgroup, Key::Parent, Key::Tag].into_iter();
+    let found = keys.find(|key| key.word() == value);
+    found.ok_or_else(|| wrong(word, "key is mm, cgroup, parent or tag"))
 }
 
 fn roles_of(word: &str, value: &str) -> Result<Roles, Error> {

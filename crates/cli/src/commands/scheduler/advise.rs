@@ -14,9 +14,7 @@ use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_machine::limits::Store;
-use workahead_scheduler::{
-    Advice, CacheLevel, GroupUse, KEYS, Key, Obstacle, RunQueues, attachable,
-};
+use workahead_scheduler::{Advice, CacheLevel, GroupUse, KEYS, Obstacle, RunQueues, attachable};
 
 use crate::commands::study::summary;
 use crate::errors::WrongUse;
@@ -124,16 +122,6 @@ fn observe(cpus: usize, time: Duration) -> (RunQueues, f64) {
     (queues, started.elapsed().as_secs_f64())
 }
 
-/// The key's word among settings.
-fn word(key: Key) -> &'static str {
-    match key {
-        Key::AddressSpace => "mm",
-        Key::Parent => "parent",
-        Key::Cgroup => "cgroup",
-        Key::Tag => "tag",
-    }
-}
-
 impl Facts {
     fn of(queues: &RunQueues, machine: &Machine, max_delay: Duration, observed_s: f64) -> Self {
         let limits = Store::of_user().load(machine);
@@ -159,7 +147,7 @@ impl Facts {
             let delay_ms = max_delay.as_secs_f64() * 1e3;
             format!(
                 "workahead scheduler run key={} roles={roles} max-delay={delay_ms}ms",
-                word(key)
+                key.word()
             )
         });
         let turn_s = |group: &GroupUse| group.load.cpu_s / group.load.turns;
@@ -179,7 +167,7 @@ impl Facts {
         Self {
             observed_s,
             waiting_per_cpu: queues.waiting(),
-            key: word(key),
+            key: key.word(),
             command,
             delayed,
             caches,
