@@ -60,9 +60,9 @@ fn start_mariadb() -> (mariadb::Server, TempDir) {
     (server, directory)
 }
 
-/// Clients that send texts one after the other.
+/// Clients that send texts one after the other, and leave the processors to other tests between.
 fn keep_busy(target: &Target, clients: usize, texts: &'static [&'static str]) -> Load {
-    Load::begin(target, clients, texts, |_, _| Duration::ZERO)
+    Load::begin(target, clients, texts, |_, _| Duration::from_millis(3))
 }
 
 const READS: &[&str] = &["SELECT sum(total) FROM orders WHERE customer = 17"];
