@@ -10,7 +10,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use workahead_datafusion::{WorkaheadJoins, WorkaheadOptions, insert_rules};
 
 use crate::local_files::{self, CachedReads};
-use crate::morsels::ScanMorsels;
+use crate::morsels::{ArrowRanges, ScanMorsels};
 use crate::reuse::ReusedSubplans;
 
 /// Build sides up to this many bytes are read into one table, by all threads, rather than
@@ -47,6 +47,13 @@ pub fn install(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let at = joins.map_or(rules.len(), |at| at + 1);
     // Subplans are compared with the ranges that their scans have.
     rules.splice(at..at, [Arc::new(ScanMorsels) as _, Arc::new(ReusedSubplans) as _]);
+    bound_reads(builder)
+}
+
+/// Lets no scan hold all of an Arrow file.
+pub(crate) fn bound_reads(mut builder: SessionStateBuilder) -> SessionStateBuilder {
+    let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
+    rules.push(Arc::new(ArrowRanges));
     builder
 }
 

@@ -22,7 +22,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -79,14 +78,13 @@ impl LocalFiles {
     fn new(cached: CachedReads, pool: Arc<dyn MemoryPool>) -> Self {
         Self { files: LocalFileSystem::new(), cached, checks: FileChecks::new(pool) }
     }
+}
 
-    fn cached(&self, location: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        let path = self.files.path_to_filesystem(location).ok()?;
-        // A pipe without a writer would hold this thread up.
-        let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok()?;
-        ranges.iter().map(|range| read(&file, range)).collect()
-    }
+/// A file to read; none if it can't be.
+fn opened(path: &std::path::Path) -> Option<File> {
+    // A pipe without a writer would hold this thread up.
+    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, OFlags::RDONLY | flags, Mode::empty()).ok().map(File::from)
 }
 
 /// Whether all of a file is there, by its name.
@@ -106,7 +104,7 @@ fn failed(path: &std::path::Path, why: &dyn fmt::Display) -> object_store::Error
 }
 
 /// The bytes, if the file has them and the first and the last are in the cache.
-fn read(file: &OwnedFd, range: &Range<u64>) -> Option<Bytes> {
+fn read(file: &File, range: &Range<u64>) -> Option<Bytes> {
     let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
     let is_there = length > 0 && is_cached(file, range.start) && is_cached(file, range.end - 1);
     let mut bytes = Vec::new();
@@ -124,7 +122,7 @@ fn read(file: &OwnedFd, range: &Range<u64>) -> Option<Bytes> {
 }
 
 /// Whether a byte can be read without waiting for a device.
-fn is_cached(file: &OwnedFd, at: u64) -> bool {
+fn is_cached(file: &File, at: u64) -> bool {
     let byte = &mut [0];
     preadv2(file, &mut [IoSliceMut::new(byte)], at, ReadWriteFlags::NOWAIT) == Ok(1)
 }
@@ -138,16 +136,21 @@ impl fmt::Display for LocalFiles {
 #[async_trait]
 impl ObjectStore for LocalFiles {
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let path = self.files.path_to_filesystem(location)?;
+        let Some(file) = opened(&path) else {
+            // It says why.
+            return self.files.get_ranges(location, ranges).await;
+        };
+        let starts = self.checks.check(file.try_clone(), &path).await?;
+        self.checks.check_ranges(&path, &file, ranges)?;
         let read = match self.cached {
-            CachedReads::Here => self.cached(location, ranges),
+            CachedReads::Here => ranges.iter().map(|range| read(&file, range)).collect(),
             CachedReads::Elsewhere => None,
         };
-        let read = match read {
+        let read: Vec<Bytes> = match read {
             Some(read) => read,
             None => self.files.get_ranges(location, ranges).await?,
         };
-        let path = self.files.path_to_filesystem(location)?;
-        let starts = self.checks.check(File::open(&path), &path).await?;
         if !starts.is_empty() {
             for (range, bytes) in ranges.iter().zip(&read) {
                 self.checks.check_pages(&path, &starts, (range, bytes))?;
@@ -246,20 +249,29 @@ mod tests {
         let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let location = Path::from_absolute_path(file.path()).unwrap();
-        let files = LocalFiles::new(CachedReads::Here, pool());
         let ranges = [0..1, 5..70_000, 99_999..100_000];
-        let found = files.cached(&location, &ranges).unwrap();
-        assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
-        assert_eq!(found[1], bytes[5..70_000]);
-        // A range that isn't there is an error in the file system's words, before it is allocated.
-        for range in [99_999..100_001, 0..u64::MAX, 1 << 40..(1 << 40) + 1] {
-            assert!(files.cached(&location, std::slice::from_ref(&range)).is_none());
-        }
         let pipe = file.path().with_extension("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
-        let location = Path::from_absolute_path(&pipe).unwrap();
-        assert!(files.cached(&location, &ranges).is_none());
+        for cached in [CachedReads::Here, CachedReads::Elsewhere] {
+            let files = LocalFiles::new(cached, pool());
+            let found = files.get_ranges(&location, &ranges).await.unwrap();
+            assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
+            assert_eq!(found[1], bytes[5..70_000]);
+            // Nothing is allocated for a range that isn't there, or for one as often as it is said.
+            for lies in [
+                vec![99_999..100_001],
+                vec![0..u64::MAX],
+                vec![1 << 40..(1 << 40) + 1],
+                vec![0..99_000; 2],
+            ] {
+                let said = files.get_ranges(&location, &lies).await.unwrap_err().to_string();
+                assert!(said.contains("beyond its end, or in the same place"), "{said}");
+            }
+            let pipe = Path::from_absolute_path(&pipe).unwrap();
+            files.get_ranges(&pipe, &ranges).await.unwrap_err();
+        }
         std::fs::remove_file(pipe).unwrap();
+        let files = LocalFiles::new(CachedReads::Here, pool());
         let gone = Path::from_absolute_path(file.path().with_extension("gone")).unwrap();
         let ours = files.get_ranges(&gone, &ranges).await.unwrap_err().to_string();
         assert_eq!(ours, files.files.get_ranges(&gone, &ranges).await.unwrap_err().to_string());
@@ -274,7 +286,7 @@ mod tests {
         for cached in [CachedReads::Here, CachedReads::Elsewhere] {
             file.as_file().set_len(13).unwrap();
             let files = LocalFiles::new(cached, pool());
-            let ranges = [0..12, 4..12];
+            let ranges = [0..4, 4..12];
             let found = files.get_ranges(&location, &ranges).await.unwrap();
             assert_eq!(found[1], b"\0\0\0\0PAR1"[..]);
             file.as_file().set_len(12).unwrap();

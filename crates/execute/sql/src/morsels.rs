@@ -19,7 +19,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
-    FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+    ArrowSource, FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
@@ -48,13 +48,7 @@ impl PhysicalOptimizerRule for ScanMorsels {
         if !wanted || !config.execution.enable_file_stream_work_stealing {
             return Ok(plan);
         }
-        let cut = |plan: Arc<dyn ExecutionPlan>| {
-            Ok(match in_morsels(&plan) {
-                Some(cut) => Transformed::yes(cut),
-                None => Transformed::no(plan),
-            })
-        };
-        Ok(plan.transform_up(cut)?.data)
+        cut_all(plan, in_morsels)
     }
 
     fn name(&self) -> &str {
@@ -64,6 +58,68 @@ impl PhysicalOptimizerRule for ScanMorsels {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Cuts the ranges of Arrow's files: DataFusion reads all batches that begin in one at once.
+#[derive(Debug, Default)]
+pub(crate) struct ArrowRanges;
+
+impl PhysicalOptimizerRule for ArrowRanges {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        cut_all(plan, in_ranges)
+    }
+
+    fn name(&self) -> &str {
+        "ArrowRanges"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A scan with more files, or ranges of files; none if it would have as many.
+type Cut = fn(&Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>>;
+
+fn cut_all(plan: Arc<dyn ExecutionPlan>, cut: Cut) -> Result<Arc<dyn ExecutionPlan>> {
+    let cut = |plan: Arc<dyn ExecutionPlan>| {
+        Ok(match cut(&plan) {
+            Some(cut) => Transformed::yes(cut),
+            None => Transformed::no(plan),
+        })
+    };
+    Ok(plan.transform_up(cut)?.data)
+}
+
+/// The scan with ranges of a few megabytes, if it has ranges of Arrow's files.
+fn in_ranges(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = plan.downcast_ref::<DataSourceExec>()?;
+    let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
+    config.file_source().downcast_ref::<ArrowSource>()?;
+    with_files(scan, config, |file| match file.range {
+        Some(_) => cut(file, LEAST_BYTES),
+        None => vec![file.clone()],
+    })
+}
+
+/// The scan with these for each of its files, if they are more.
+fn with_files(
+    scan: &DataSourceExec,
+    config: &FileScanConfig,
+    pieces: impl Fn(&PartitionedFile) -> Vec<PartitionedFile>,
+) -> Option<Arc<dyn ExecutionPlan>> {
+    let cut = |group: &FileGroup| group.iter().flat_map(&pieces).collect();
+    let groups: Vec<FileGroup> = config.file_groups.iter().map(cut).collect();
+    let files = |groups: &[FileGroup]| groups.iter().map(FileGroup::len).sum::<usize>();
+    if files(&groups) == files(&config.file_groups) {
+        return None;
+    }
+    let config = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build();
+    Some(Arc::new(scan.clone().with_data_source(Arc::new(config))))
 }
 
 /// The scan in morsels, if it has streams that may share them and they would be more.
@@ -78,17 +134,7 @@ fn in_morsels(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let files = config.file_groups.iter().flat_map(FileGroup::iter);
     let bytes = files.map(PartitionedFile::effective_size).fold(0, u64::saturating_add);
     let morsel = (bytes / (streams as u64 * MORSELS)).max(LEAST_BYTES);
-    let groups: Vec<FileGroup> = config
-        .file_groups
-        .iter()
-        .map(|group| group.iter().flat_map(|file| cut(file, morsel)).collect())
-        .collect();
-    let files = |groups: &[FileGroup]| groups.iter().map(FileGroup::len).sum::<usize>();
-    if files(&groups) == files(&config.file_groups) {
-        return None;
-    }
-    let config = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups).build();
-    Some(Arc::new(scan.clone().with_data_source(Arc::new(config))))
+    with_files(scan, config, |file| cut(file, morsel))
 }
 
 /// A file, or a range of one, in pieces of a morsel at most.
@@ -110,12 +156,15 @@ mod tests {
 
     use datafusion::arrow::array::{AsArray, Int64Array, RecordBatch};
     use datafusion::arrow::datatypes::Int64Type;
+    use datafusion::arrow::ipc::writer::FileWriter;
     use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::execution::SessionStateBuilder;
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::file::properties::WriterProperties;
     use datafusion::physical_plan::collect;
-    use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+    use datafusion::prelude::{
+        ArrowReadOptions, ParquetReadOptions, SessionConfig, SessionContext,
+    };
 
     use super::*;
 
@@ -193,6 +242,35 @@ mod tests {
                        (select id, row_number() over (order by id) as n from ordered) s";
         let (ranges, _) = ran(&context, ordered).await;
         assert!(ranges.iter().all(|ranges| *ranges == 1), "{ranges:?}");
+    }
+
+    /// Under any session: it is for memory, not for speed.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn ranges_of_arrow_are_a_few_megabytes() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("t.arrow");
+        let batch = |rows: std::ops::Range<i64>| {
+            let ids = Int64Array::from_iter_values(rows);
+            RecordBatch::try_from_iter([("id", Arc::new(ids) as _)]).unwrap()
+        };
+        let mut writer =
+            FileWriter::try_new(File::create(&path).unwrap(), &batch(0..1).schema()).unwrap();
+        for start in (0..ROWS).step_by(50_000) {
+            writer.write(&batch(start..start + 50_000)).unwrap();
+        }
+        writer.finish().unwrap();
+        for is_ours in [true, false] {
+            let config = SessionConfig::new().with_target_partitions(2);
+            let builder = SessionStateBuilder::new().with_config(config).with_default_features();
+            let builder = match is_ours {
+                true => crate::install(builder),
+                false => crate::install::bound_reads(builder),
+            };
+            let context = SessionContext::new_with_state(builder.build());
+            let path = path.to_str().unwrap();
+            context.register_arrow("t", path, ArrowReadOptions::default()).await.unwrap();
+            assert_eq!(ran(&context, QUERY).await, (vec![2, 2], (ROWS, ROWS * (ROWS - 1) / 2)));
+        }
     }
 
     #[test]

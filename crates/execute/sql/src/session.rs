@@ -151,7 +151,7 @@ impl Session {
             .with_default_features();
         let builder = match options.joiner {
             Joiner::Ours => crate::install(builder),
-            Joiner::Stock => builder,
+            Joiner::Stock => crate::install::bound_reads(builder),
         };
         let context = SessionContext::new_with_state(builder.build());
         Self::over(context, options.threads, spill_folder)
@@ -341,11 +341,15 @@ impl std::fmt::Debug for Session {
 ///
 /// A statement begins no further file after some number of rows: the one before would be whole, and
 /// stay when the statement fails.
+///
+/// Bloom filters of Parquet are not read: those of all row groups would be held at once, as many
+/// and as large as a file says.
 #[must_use]
 pub fn config() -> SessionConfig {
     SessionConfig::new()
         .with_information_schema(true)
         .set_bool("datafusion.catalog.newlines_in_values", true)
+        .set_bool("datafusion.execution.parquet.bloom_filter_on_read", false)
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         .set_usize("datafusion.execution.soft_max_rows_per_output_file", usize::MAX)
 }

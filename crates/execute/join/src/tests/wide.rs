@@ -1,9 +1,8 @@
 //! Keys and values of up to a megabyte beside short ones: joined as nested loops do, in batches
 //! that are bounded by their bytes.
 
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -28,35 +27,37 @@ fn wide(number: usize, width: usize) -> String {
     text
 }
 
+/// All keys, by their numbers.
+static KEYS: LazyLock<Vec<String>> =
+    LazyLock::new(|| (0..23).map(|number| wide(number, WIDTHS[number % WIDTHS.len()])).collect());
+
 /// The numbers of the keys of one side; a key without a number is null.
 #[derive(Debug, Clone)]
 struct Input(Vec<Option<usize>>);
 
 impl Input {
     fn new(rows: usize, step: usize) -> Self {
-        let key = |row: usize| (row % 9 != 4).then_some(row * step % 23);
+        let key = |row: usize| (row % 9 != 4).then_some(row * step % KEYS.len());
         Self((0..rows).map(key).collect())
-    }
-
-    fn key(number: usize) -> String {
-        wide(number, WIDTHS[number % WIDTHS.len()])
     }
 
     /// Whether the keys of two rows are equal: all keys of no bytes are.
     fn equal(&self, row: usize, other: &Self, other_row: usize) -> bool {
-        let key = |number: usize| Self::key(number);
         let keys = self.0[row].zip(other.0[other_row]);
-        keys.is_some_and(|(own, other)| own == other || key(own) == key(other))
+        keys.is_some_and(|(own, other)| KEYS[own] == KEYS[other])
     }
 
-    fn document(row: usize) -> Option<String> {
-        (row % 8 != 3).then(|| wide(row, WIDTHS[(row * 5 + 2) % WIDTHS.len()]))
+    /// Bytes of a row's document, if it has one.
+    fn document_width(row: usize) -> Option<usize> {
+        (row % 8 != 3).then(|| WIDTHS[(row * 5 + 2) % WIDTHS.len()])
     }
 
     fn whole(&self) -> RecordBatch {
-        let keys: StringArray = self.0.iter().map(|number| number.map(Self::key)).collect();
+        let keys = self.0.iter().map(|number| number.map(|number| &KEYS[number]));
+        let keys: StringArray = keys.collect();
         let rows = 0..self.0.len();
-        let documents: StringArray = rows.clone().map(Self::document).collect();
+        let document = |row| Self::document_width(row).map(|width| wide(row, width));
+        let documents: StringArray = rows.clone().map(document).collect();
         let ids = UInt32Array::from_iter_values(rows.map(|row| row as u32));
         let columns: [(&str, ArrayRef, bool); 3] = [
             ("key", Arc::new(keys), true),
@@ -93,7 +94,7 @@ impl ResidualPredicate for ByDocuments {
 }
 
 fn oracle(left: &Input, right: &Input, join_type: JoinType, filtered: bool) -> Vec<JoinedRow> {
-    let length = |row| Input::document(row).map_or(0, |document| document.len());
+    let length = |row| Input::document_width(row).unwrap_or_default();
     let is_match =
         |l: usize, r: usize| left.equal(l, right, r) && (!filtered || wanted(length(l), length(r)));
     let (lefts, rights) = (0..left.0.len(), 0..right.0.len());

@@ -100,6 +100,29 @@ impl FileChecks {
         Ok(starts)
     }
 
+    /// Refuses ranges that are not in the file, or that it has once only, and such as take more
+    /// than they may: a reader makes room for all of them first.
+    pub(super) fn check_ranges(
+        &self,
+        path: &Path,
+        file: &File,
+        ranges: &[Range<u64>],
+    ) -> Result<()> {
+        let size = file.metadata().map_err(|why| failed(path, &why))?.len();
+        let bytes = |range: &Range<u64>| range.end.saturating_sub(range.start);
+        let all = ranges.iter().map(bytes).fold(0, u64::saturating_add);
+        if all > size || ranges.iter().any(|range| range.end > size) {
+            let why = "parts of it are said to lie beyond its end, or in the same place";
+            return Err(failed(path, &why));
+        }
+        let largest = ranges.iter().map(bytes).max().unwrap_or_default();
+        let or = ", or write the file in smaller row groups";
+        let fits_one = fits(("a column", or), largest as usize, || bytes_max(self.pool.as_ref()));
+        // A file may have holes: its size is no proof that it has so many bytes.
+        let fits_all = fits(("a row group", or), all as usize, allowed);
+        fits_one.and(fits_all).map_err(|why| failed(path, &why))
+    }
+
     /// Refuses bytes of a file whose pages take more than they may once they are decoded.
     pub(super) fn check_pages(
         &self,
@@ -150,12 +173,15 @@ fn fits(
 pub(crate) fn bytes_max(pool: &dyn MemoryPool) -> usize {
     let most = match pool.memory_limit() {
         MemoryLimit::Finite(bytes) => bytes,
-        _ => {
-            let allowed = Memory::here().allowed_bytes;
-            allowed.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
-        }
+        _ => allowed(),
     };
     most.max(BYTES_MIN)
+}
+
+/// The memory that the machine has left.
+fn allowed() -> usize {
+    let allowed = Memory::here().allowed_bytes;
+    allowed.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

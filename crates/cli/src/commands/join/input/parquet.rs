@@ -40,6 +40,8 @@ use crate::commands::join::units::Unit;
 
 /// The size of a column's page in most files.
 const PAGE_BYTES: usize = 1 << 20;
+/// Pages of sixteen columns, compressed and not.
+const USUAL_BYTES: usize = 32 * PAGE_BYTES;
 
 /// Texts of a batch: their places have 31 bits.
 const TEXT_BYTES_MAX: usize = 1 << 30;
@@ -53,10 +55,8 @@ pub(super) struct ParquetInput {
     metadata: ArrowReaderMetadata,
     /// Columns to read; all if none are named.
     columns: Option<Vec<usize>>,
-    /// Most bytes of a batch.
+    /// Most bytes of a batch, and of a page of each column together.
     bytes_max: usize,
-    /// Most bytes of a page of each column, together.
-    page_max: OnceLock<usize>,
     /// The memory of each row group, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
 }
@@ -71,14 +71,7 @@ impl ParquetInput {
         let source = Source::new(file, interrupted)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self {
-            source: Arc::new(source),
-            metadata,
-            columns: None,
-            bytes_max,
-            page_max: OnceLock::new(),
-            rooms,
-        })
+        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -175,11 +168,9 @@ impl ParquetInput {
         if let Some(room) = self.rooms[group].get() {
             return Ok(*room);
         }
-        // Of all row groups, so not looked for in each of them.
-        let page_max = *self.page_max.get_or_init(|| {
-            // The memory set aside for reading may be used, whatever share of the limit it is.
-            self.bytes_max.max(self.reading_bytes()).max(BYTES_MIN)
-        });
+        // Under a small limit, as much as pages of usual files take.
+        let usual = self.reading_bytes().min(USUAL_BYTES);
+        let page_max = self.bytes_max.max(BYTES_MIN).max(usual);
         let mut sum = Room::default();
         for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
             let room =
