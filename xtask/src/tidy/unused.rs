@@ -29,11 +29,11 @@ const STILL: &[(&str, usize)] = &[
     ("counters", 7),
     ("duckdb", 1),
     ("engines", 3),
-    ("policy", 3),
-    ("reproduce", 8),
+    ("policy", 1),
+    ("reproduce", 7),
     ("scheduler", 3),
     ("simulator", 16),
-    ("study", 11),
+    ("study", 9),
     ("workloads", 6),
 ];
 
