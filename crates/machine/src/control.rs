@@ -103,17 +103,6 @@ impl Controls {
         self.change(HUGE_PAGES, choice)
     }
 
-    /// How far the kernel reads ahead on a block device, e.g. `nvme0n1`.
-    ///
-    /// # Errors
-    /// In words, why not.
-    pub fn read_ahead_kib(&mut self, device: &str, kib: u64) -> Result<(), Unsupported> {
-        if device.is_empty() || device.contains(['/', '.']) {
-            return Err(Unsupported(format!("`{device}` is not the name of a block device")));
-        }
-        self.change(&format!("sys/block/{device}/queue/read_ahead_kb"), &kib.to_string())
-    }
-
     /// Writes a setting, its old value in the journal first.
     fn change(&mut self, path: &str, value: &str) -> Result<(), Unsupported> {
         lock(&self.held).change(path, value)

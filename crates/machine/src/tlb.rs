@@ -49,13 +49,6 @@ impl Tlb {
         let source = if levels.is_empty() { TlbSource::Unknown } else { TlbSource::Cpuid };
         Self { source, levels }
     }
-
-    /// Bytes that the largest buffer for pages of this size covers.
-    #[must_use]
-    pub fn reach_bytes(&self, page_bytes: u64) -> Option<u64> {
-        let of_size = self.levels.iter().filter(|level| level.page_bytes == page_bytes);
-        of_size.map(|level| level.entries * page_bytes).max()
-    }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]

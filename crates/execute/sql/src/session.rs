@@ -54,9 +54,6 @@ use answer::Deadline;
 use batches::Partitioning;
 use workers::Workers;
 
-/// Nobody leaves while a statement is planned or a table registered.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
 /// Some of the plans are deep.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -191,7 +188,7 @@ impl Session {
     /// # Errors
     /// When the file does not exist, or its contents do not match its extension.
     pub fn register(&self, name: &str, path: &Path, stop: &AtomicBool) -> Result<(), SessionError> {
-        let end = answer::end(stop, &NEVER, self.timeout.map(Deadline::after));
+        let end = answer::end(stop, self.timeout.map(Deadline::after));
         let (context, name, path) = (self.context.clone(), name.to_owned(), path.to_owned());
         let registering = async move { tables::register(&context, &name, &path).await };
         self.workers.run_until(registering, end)?
@@ -252,7 +249,7 @@ impl Session {
     pub fn statements(&self, sql: &str, stop: &AtomicBool) -> Result<Vec<Statement>, SessionError> {
         let deadline = self.timeout.map(Deadline::after);
         let mut parsing = nesting::parse(sql.to_owned()).map_err(SessionError::Query)?;
-        let end = answer::end(stop, &NEVER, deadline);
+        let end = answer::end(stop, deadline);
         self.workers.block_on(async {
             tokio::select! {
                 biased;
@@ -310,7 +307,7 @@ impl Session {
             let task = Arc::new(frame.task_ctx());
             Ok((sink::guarded(frame.create_physical_plan().await?)?, task))
         };
-        let end = answer::end(stop, &NEVER, deadline);
+        let end = answer::end(stop, deadline);
         let planned = self.workers.run_until(planning, end)?;
         let (plan, task) = planned.map_err(SessionError::Query)?;
         let workers = Arc::clone(&self.workers);

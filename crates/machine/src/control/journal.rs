@@ -151,8 +151,5 @@ fn read(file: &mut File) -> io::Result<Vec<Entry>> {
 /// Whether a path is one that is changed here: root writes what a journal says, and a run for a
 /// stranger may have written that.
 fn is_setting(path: &str) -> bool {
-    let device = path.strip_prefix("sys/block/");
-    let device = device.and_then(|path| path.strip_suffix("/queue/read_ahead_kb"));
     [super::HUGE_PAGES, super::smt::CONTROL].contains(&path)
-        || device.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))
 }

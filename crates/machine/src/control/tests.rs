@@ -20,11 +20,7 @@ const SMT: &str = "sys/devices/system/cpu/smt/control";
 const PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
 fn server() -> (tempfile::TempDir, Sysroot) {
-    described(&[
-        (SMT, "on"),
-        (PAGES, "always [madvise] never"),
-        ("sys/block/vda/queue/read_ahead_kb", "128"),
-    ])
+    described(&[(SMT, "on"), (PAGES, "always [madvise] never")])
 }
 
 /// The machine as a kill would leave it, with nobody alive who holds the journal.
@@ -56,13 +52,11 @@ fn everything_is_put_back_when_dropped() {
         controls.smt_off().unwrap();
         controls.transparent_huge_pages("never").unwrap();
         controls.transparent_huge_pages("always").unwrap();
-        controls.read_ahead_kib("vda", 0).unwrap();
         assert_eq!(current(&root, SMT).unwrap(), "off");
         assert_eq!(current(&root, PAGES).unwrap(), "always");
     }
     assert_eq!(current(&root, SMT).unwrap(), "on");
     assert_eq!(current(&root, PAGES).unwrap(), "madvise");
-    assert_eq!(root.text("sys/block/vda/queue/read_ahead_kb").unwrap(), "128");
     assert!(recover(&root).is_empty(), "nothing is left to put back");
 }
 
@@ -119,9 +113,7 @@ fn a_journal_of_somebody_else_changes_only_settings() {
         fs::create_dir_all(directory).unwrap();
     }
     fs::write(&setting, "core").unwrap();
-    for path in
-        ["proc/pattern", "sys/block/../../proc/pattern", "sys/block/x/y/queue/read_ahead_kb"]
-    {
+    for path in ["proc/pattern", "sys/kernel/../../proc/pattern"] {
         let line = format!(r#"{{"path":"{path}","before":"|evil","ours":"core"}}"#);
         fs::write(&journal, line + "\n").unwrap();
         assert_eq!(recover(&root), []);
@@ -139,13 +131,13 @@ fn killed_at_any_byte_of_the_journal() {
     let (directory, root) = server();
     let (mut controls, _) = Controls::take(&root).unwrap();
     controls.smt_off().unwrap();
-    controls.read_ahead_kib("vda", 0).unwrap();
+    controls.transparent_huge_pages("never").unwrap();
     let journal = fs::read(directory.path().join("run/workahead/settings.journal")).unwrap();
     let first = journal.iter().position(|byte| *byte == b'\n').unwrap();
     for length in first + 1..journal.len() {
         let (killed, left) = copy(directory.path());
         // The second change is made only once its line is whole.
-        fs::write(killed.path().join("sys/block/vda/queue/read_ahead_kb"), "128\n").unwrap();
+        fs::write(killed.path().join(PAGES), "always [madvise] never\n").unwrap();
         let path = killed.path().join("run/workahead/settings.journal");
         fs::write(path, &journal[..length]).unwrap();
         let restored = recover(&left);
@@ -210,11 +202,10 @@ fn unsupported_changes_are_reported_in_words() {
         ("sys/fs/cgroup/cpuset/docker/cpuset.cpus", "0-7"),
     ]);
     assert!(of_version_one.contains("docker"), "{of_version_one}");
-    let (_directory, root) = described(&[(SMT, "off"), (PAGES, "always [madvise] never")]);
+    let (_directory, root) = described(&[(SMT, "off")]);
     let (mut controls, _) = Controls::take(&root).unwrap();
     controls.smt_off().unwrap();
-    assert!(controls.read_ahead_kib("../vda", 1).unwrap_err().0.contains("not the name"));
-    assert!(controls.read_ahead_kib("sda", 1).unwrap_err().0.contains("no setting"));
+    assert!(controls.transparent_huge_pages("never").unwrap_err().0.contains("no setting"));
     controls.smt_on().unwrap();
     drop(controls);
     assert_eq!(current(&root, SMT).unwrap(), "off");

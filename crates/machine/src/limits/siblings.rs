@@ -96,11 +96,6 @@ impl Siblings {
         pairs.find(|pair| pair.behaviour() == Behaviour::OneCore).map(|pair| pair.cpus)
     }
 
-    /// The pairs that behave otherwise than the system says.
-    pub fn disagreements(&self) -> impl Iterator<Item = &Pair> {
-        self.pairs.iter().filter(|pair| pair.is_disagreement())
-    }
-
     /// Probes pairs of the CPUs that may be used, until the deadline.
     pub(super) fn probe(machine: &Machine, deadline: Deadline<'_>) -> Result<Self, Error> {
         let mut pairs = Vec::new();

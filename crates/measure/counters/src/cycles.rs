@@ -15,7 +15,6 @@
 
 mod breakdown;
 mod computation;
-mod memory;
 mod overlap;
 mod profile;
 mod reduce;
@@ -24,9 +23,6 @@ mod stalls;
 pub use crate::unavailable::{Unavailable, Value, counted, missing, ratio};
 pub use breakdown::{Breakdown, mix_by_time, time_share};
 pub use computation::{Reciprocals, computation_cpi, computation_ucpi};
-pub use memory::{
-    LineStates, SHARES_TOLERANCE, bus_utilisation, dirty_share, memory_latency_cycles,
-};
 pub use overlap::{Component, NonOverlappedSum, Origin};
 pub use profile::{Profile, speculative_factor};
 pub use reduce::{NOISY_SHARE, Reduction, ReductionError, Rule, reduce};

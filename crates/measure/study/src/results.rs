@@ -259,14 +259,6 @@ impl Results {
         self.of_cell(cell).find_map(|seen| seen.sample()?.plan.as_ref()?.timed())
     }
 
-    /// Whether all samples of a cell have the same query plan.
-    pub fn plan_is_stable(&self, cell: usize) -> bool {
-        let plans = self.of_cell(cell).filter_map(|seen| seen.sample()?.plan.as_ref());
-        let fingerprints: std::collections::BTreeSet<String> =
-            plans.map(PlanText::fingerprint).collect();
-        fingerprints.len() < 2
-    }
-
     /// Whether two cells have the same query plan; `None` if one of them is unknown.
     pub fn plan_label(&self, cell: usize, base: usize) -> Option<Label> {
         Some(self.plan_of(cell)?.against(self.plan_of(base)?))

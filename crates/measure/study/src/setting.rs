@@ -48,14 +48,6 @@ impl Setting {
             _ => None,
         }
     }
-
-    /// The truth value, when it is one.
-    pub fn as_switch(&self) -> Option<bool> {
-        match self {
-            Setting::Switch(switch) => Some(*switch),
-            _ => None,
-        }
-    }
 }
 
 // By hand rather than untagged, so that errors use words that a user knows.

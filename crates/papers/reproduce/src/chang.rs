@@ -4,11 +4,6 @@ use workahead_study::contrast::{percent_faster, percent_more};
 
 use crate::published::{Input, PrintedFigure, Quantity, RecomputedFigure};
 
-/// How many CPUs were busy on average.
-pub fn cpus_busy(cpu_s: f64, elapsed_s: f64) -> f64 {
-    cpu_s / elapsed_s
-}
-
 /// Two threads on one core of which both together gain `gain` over one alone (0.3 for 30 %): the
 /// speed of each, against a thread that has its core for itself.
 pub fn doubled_up_speed(gain: f64) -> f64 {
@@ -70,8 +65,6 @@ mod tests {
         // Sums over 22 queries, hyper-threading off at four threads, on at eight (E1.1, E1.2).
         assert_eq!(percent_faster(692.0, 559.0).round(), 24.0);
         assert_eq!(percent_more(2253.0, 3374.0).round(), 50.0);
-        assert!((cpus_busy(2253.0, 692.0) - 3.26).abs() < 0.005);
-        assert!((cpus_busy(3374.0, 559.0) - 6.04).abs() < 0.005);
         // The double-up model (S1.12).
         assert_eq!(doubled_up_speed(0.30), 0.65);
         assert!((doubled_up_time(0.30) - 1.54).abs() < 0.005);

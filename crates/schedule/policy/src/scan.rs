@@ -112,12 +112,6 @@ impl Scan {
         self.view.have |= OVERDUE;
     }
 
-    /// Whether there was a chance to aggregate: a member or a companion was seen.
-    #[must_use]
-    pub fn is_chance(&self) -> bool {
-        self.view.have & (MEMBER | COMPANION) != 0
-    }
-
     /// Decides. `count` is `agg_count` of the group that ran last, on this core.
     #[must_use]
     pub fn choose(&self, role: Role, count: u32, tunables: &Tunables) -> Choice {

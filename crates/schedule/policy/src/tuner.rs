@@ -12,8 +12,8 @@
 //!
 //! The caller runs its load by a proposal and reports the outcome; a setting with too long a delay
 //! is worse than any other. Powers of two, since a load reacts to the order of magnitude: a time
-//! slice, a working set, a queue. No setting is tried twice, so the search ends after at most
-//! [`Tuner::TRIALS_MAX`] trials.
+//! slice, a working set, a queue. No setting is tried twice, so the search ends after at most as
+//! many trials as there are settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,9 +71,6 @@ enum Phase {
 }
 
 impl Tuner {
-    /// Most trials of a search: the number of settings.
-    pub const TRIALS_MAX: usize = BONUSES * LIMITS;
-
     /// A search for a load with time slices of `slice_ns`, in which others may wait at most
     /// `delay_max_ns`. Other parameters are those of `base`.
     #[must_use]

@@ -24,7 +24,6 @@ pub struct Answer {
     workers: Arc<Workers>,
     stop: &'static AtomicBool,
     deadline: Option<Deadline>,
-    abandoned: Arc<AtomicBool>,
 }
 
 /// The deadline of a statement.
@@ -42,15 +41,10 @@ impl Deadline {
 
 /// Waits until a statement has to end, and says why. Looked at before waiting: a stream that always
 /// has its next batch would never be stopped otherwise.
-pub(super) async fn end(
-    stop: &AtomicBool,
-    abandoned: &AtomicBool,
-    deadline: Option<Deadline>,
-) -> SessionError {
+pub(super) async fn end(stop: &AtomicBool, deadline: Option<Deadline>) -> SessionError {
     loop {
         match deadline {
             _ if stop.load(Ordering::Relaxed) => return SessionError::Stopped,
-            _ if abandoned.load(Ordering::Relaxed) => return SessionError::Abandoned,
             Some(Deadline { limit, at }) if Instant::now() >= at => {
                 return SessionError::TooLong { limit };
             }
@@ -83,26 +77,11 @@ impl Answer {
         workers: Arc<Workers>,
         stop: &'static AtomicBool,
     ) -> Self {
-        Self {
-            schema: stream.schema(),
-            plan,
-            stream,
-            workers,
-            stop,
-            deadline: None,
-            abandoned: Arc::default(),
-        }
+        Self { schema: stream.schema(), plan, stream, workers, stop, deadline: None }
     }
 
     pub(super) fn with_deadline(self, deadline: Option<Deadline>) -> Self {
         Self { deadline, ..self }
-    }
-
-    /// A flag that ends this answer when it is set, for a caller that learns from elsewhere that no
-    /// more rows will come.
-    #[must_use]
-    pub fn abandon_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.abandoned)
     }
 
     /// The plan that is executed.
@@ -123,11 +102,10 @@ impl Answer {
     /// When the statement fails, takes too long, or is stopped.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, SessionError> {
         let (stream, stop, deadline) = (&mut self.stream, self.stop, self.deadline);
-        let abandoned = &self.abandoned;
         let next = async move {
             tokio::select! {
                 biased;
-                error = end(stop, abandoned, deadline) => Err(error),
+                error = end(stop, deadline) => Err(error),
                 batch = stream.next() => batch.transpose().map_err(SessionError::Query),
             }
         };
@@ -224,10 +202,6 @@ mod tests {
 
         let mut answer = session.run(&statement, &STOP).unwrap();
         assert!(answer.next_batch().unwrap().is_some());
-        answer.abandon_flag().store(true, Ordering::Relaxed);
-        assert!(matches!(answer.next_batch(), Err(SessionError::Abandoned)));
-
-        let mut answer = session.run(&statement, &STOP).unwrap();
         answer.deadline = Some(Deadline::after(Duration::ZERO));
         assert!(matches!(answer.next_batch(), Err(SessionError::TooLong { .. })));
         let session = session.with_timeout(Some(Duration::ZERO));

@@ -64,9 +64,6 @@ pub enum SessionError {
         /// The limit.
         limit: Duration,
     },
-    /// The answer was ended by its [flag](super::Answer::abandon_flag).
-    #[error("abandoned")]
-    Abandoned,
     /// The statement was stopped.
     #[error("interrupted")]
     Stopped,

@@ -6,8 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::SHARES_TOLERANCE;
 use crate::unavailable::{self, Unavailable, Value};
+
+/// How far shares of one whole may be from it: half a per cent, for shares that were rounded or
+/// counted in different slots.
+const SHARES_TOLERANCE: f64 = 0.005;
 
 /// How exactly 1/3 is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

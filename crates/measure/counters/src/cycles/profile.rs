@@ -31,27 +31,6 @@ impl Profile {
         Ok(Profile { name: name.to_owned(), cycles: cycles.to_vec() })
     }
 
-    /// A profile out of counters that count cycles of *at least* this width, as counter masks 1, 2,
-    /// … do, and of all cycles.
-    ///
-    /// # Errors
-    /// If a wider count exceeds a narrower one: they are not of the same cycles.
-    pub fn of_at_least(name: &str, cycles: f64, at_least: &[f64]) -> Result<Profile, Unavailable> {
-        let wider = at_least.iter().copied().chain([0.0]);
-        let narrower = [cycles].into_iter().chain(at_least.iter().copied());
-        let exactly: Vec<f64> = narrower.zip(wider).map(|(this, next)| this - next).collect();
-        Profile::new(name, &exactly)
-    }
-
-    /// Shares of all cycles, by width from 0.
-    ///
-    /// # Errors
-    /// If there were no cycles.
-    pub fn cycle_shares(&self) -> Result<Vec<f64>, Unavailable> {
-        let all = Ok(self.cycles.iter().sum());
-        self.cycles.iter().map(|&cycles| ratio(&Ok(cycles), &all, &self.name)).collect()
-    }
-
     /// Shares of all instructions (or µops), by width from 1.
     ///
     /// # Errors
@@ -127,20 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn masks_count_at_least() {
-        let profile = Profile::of_at_least("µops", 100.0, &[40.0, 25.0, 10.0, 10.0]).unwrap();
-        assert_eq!(profile.cycles, [60.0, 15.0, 15.0, 0.0, 10.0]);
-        assert_eq!(profile.per_cycle(), Ok(0.85));
-        assert!(Profile::of_at_least("µops", 100.0, &[40.0, 45.0]).is_err());
-    }
-
-    #[test]
     fn nothing_retired_has_no_cpi() {
         let idle = of(&[100.0, 0.0, 0.0]);
         assert_eq!(idle.per_cycle(), Ok(0.0));
         assert!(idle.cpi().is_err() && idle.instruction_shares().is_err());
         assert!(speculative_factor(&of(&DECODE), &idle).is_err());
-        assert!(of(&[0.0, 0.0]).cycle_shares().is_err());
+        assert!(of(&[0.0, 0.0]).per_cycle().is_err());
         assert!(Profile::new("x", &[1.0]).is_err() && Profile::new("x", &[1.0, -1.0]).is_err());
     }
 
@@ -149,9 +120,8 @@ mod tests {
         fn shares_are_of_a_whole(cycles in prop::collection::vec(0.0..1e6f64, 2..9)) {
             prop_assume!(cycles[1..].iter().sum::<f64>() > 1.0);
             let profile = of(&cycles);
-            let whole: f64 = profile.cycle_shares().unwrap().iter().sum();
             let instructions: f64 = profile.instruction_shares().unwrap().iter().sum();
-            prop_assert!((whole - 1.0).abs() < 1e-9 && (instructions - 1.0).abs() < 1e-9);
+            prop_assert!((instructions - 1.0).abs() < 1e-9);
             // Never wider than the widest, and CPI its inverse.
             let per_cycle = profile.per_cycle().unwrap();
             prop_assert!(per_cycle <= (cycles.len() - 1) as f64);

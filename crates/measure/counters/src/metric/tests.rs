@@ -61,17 +61,6 @@ fn units_say_what_they_are_per() {
 }
 
 #[test]
-fn rows_of_the_ledger_have_their_form() {
-    for metric in catalogue() {
-        for row in &metric.serves {
-            let number = row.trim_start_matches(['S', 'E', 'A', 'D']);
-            assert!(number.len() < row.len(), "{}: {row}", metric.name);
-            assert!(number.split('.').all(|part| part.parse::<u32>().is_ok()), "{row}");
-        }
-    }
-}
-
-#[test]
 fn a_misspelt_name_is_answered_by_the_nearest() {
     let error = named("l2_mkpi").unwrap_err().to_string();
     assert_eq!(error, "no metric is called `l2_mkpi`: did you mean `l2_mpki`?");
