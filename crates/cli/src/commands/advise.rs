@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::{
     Answer, JOINS_STUDY, LOOKS, LevelAnswer, Prices, Question, Request, Verdict, Workload,
@@ -372,11 +371,7 @@ fn text(answer: &Answer, report: &Path) -> String {
             figure(level.cost_of_million),
         ]);
     }
-    for index in [1, 2, 3] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     let notes = answer.notes.join("\n");
     let table = summary::lines(table);
     format!("{}\n\n{table}\n\n{notes}\n\nreport: {}", answer.sentence, report.display())

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_reproduce::chang;
 use workahead_reproduce::published::{
@@ -127,11 +126,7 @@ fn of_paper(of: &OfPaper) -> String {
             derived.says.clone(),
         ]);
     }
-    for column in 1..4 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     format!("{}\n{}", of.paper, summary::lines(table))
 }
 

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_machine::limits::Store;
@@ -273,11 +272,7 @@ impl Facts {
                 group.working_set_bytes.map_or("unknown".to_owned(), summary::mebibytes),
             ]);
         }
-        for column in 1..7 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        summary::right(&mut table, 1..7);
         summary::lines(table)
     }
 }

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_scheduler::{
@@ -183,11 +182,7 @@ fn render(comparison: &Comparison) -> String {
         let [default, none, itas, unbounded] = [default, no_bonus, itas, unbounded].map(figure);
         table.add_row([words.to_owned(), default, none, itas, unbounded]);
     }
-    for column in 1..5 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..5);
     format!(
         "Linux {}: attached in {:.2} s, detached in {:.2} s, at most {} instructions verified\n\n{}",
         comparison.kernel,

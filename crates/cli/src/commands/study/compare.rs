@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::causes::Causes;
 use workahead_study::comparison::{Comparison, Line};
@@ -118,11 +117,7 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
     for line in compared.lines.iter().filter(|line| line.speedup.is_some()) {
         table.add_row(row(line, (before, after), &unit));
     }
-    for index in [1, 2, 3] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     let [sentence, tally] = workahead_report::comparison_in_words(compared);
     let mut parts = vec![format!("{sentence}\n{tally}"), summary::lines(table)];
     if !compared.differences.is_empty() {
