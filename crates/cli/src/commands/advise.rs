@@ -347,10 +347,8 @@ impl ShownArguments {
         }
         let report =
             workahead_report::write_answered(dir, &results, &answer.sentence, &answer.notes)?;
-        match self.json {
-            true => output::json(&Facts { dir, report: &report, answer: &answer })?,
-            false => output::text(&text(&answer, &report))?,
-        }
+        let facts = Facts { dir, report: &report, answer: &answer };
+        output::show(self.json, &facts, || text(&answer, &report))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -195,10 +195,7 @@ fn print(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let (dir, report) = page.unzip();
-    match json {
-        true => output::json(&Facts { dir, report, answer })?,
-        false => output::text(&text(answer, report))?,
-    }
+    output::show(json, &Facts { dir, report, answer }, || text(answer, report))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -58,10 +58,7 @@ struct Figure {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let facts = facts(&args.rows)?;
-    match args.json {
-        true => output::json(&facts)?,
-        false => output::text(&text(&facts))?,
-    }
+    output::show(args.json, &facts, || text(&facts))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -96,10 +96,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
          CONFIG_SCHED_INFO, as the kernels of distributions have it"
     );
     let facts = Facts::of(&queues, &machine, args.max_delay, observed_s);
-    match args.json {
-        true => output::json(&facts),
-        false => output::text(&facts.text(args.max_delay)),
-    }
+    output::show(args.json, &facts, || facts.text(args.max_delay))
 }
 
 /// Looks at the threads for a time, or until Ctrl-C; in all, how long.

@@ -86,10 +86,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     drop(load);
     ensure!(Remote::is_vacant()?, "the scheduler is still attached after it was stopped");
-    match args.json {
-        true => output::json(&comparison)?,
-        false => output::text(&render(&comparison))?,
-    }
+    output::show(args.json, &comparison, || render(&comparison))?;
     let [with, without] =
         [&comparison.itas, &comparison.no_bonus].map(|figures| figures.get("same_share"));
     match (with, without) {

@@ -80,23 +80,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let view = causes.as_ref().map(compare::View::of);
     let page = workahead_report::render_comparison(&before, &after, &compared, view.as_ref())?;
     let html = compare::keep_page(args.html.as_deref(), &args.after, &page)?;
-    match args.json {
-        true => output::json(&Facts {
-            before: &args.before,
-            after: &args.after,
-            html: &html,
-            paired: false,
-            compared: &compared,
-            causes: causes.as_ref(),
-        })?,
-        false => {
-            let mut text = text((&before, &after), &compared);
-            if let Some(causes) = &causes {
-                text = format!("{text}\n\n{}", compare::text(causes));
-            }
-            output::text(&format!("{text}\n\nreport: {}", html.display()))?;
+    let facts = Facts {
+        before: &args.before,
+        after: &args.after,
+        html: &html,
+        paired: false,
+        compared: &compared,
+        causes: causes.as_ref(),
+    };
+    output::show(args.json, &facts, || {
+        let mut text = text((&before, &after), &compared);
+        if let Some(causes) = &causes {
+            text = format!("{text}\n\n{}", compare::text(causes));
         }
-    }
+        format!("{text}\n\nreport: {}", html.display())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

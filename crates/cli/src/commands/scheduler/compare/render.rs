@@ -71,8 +71,8 @@ fn starred(row: &Row, at: usize) -> String {
 }
 
 /// The whole comparison as text.
-pub(super) fn table(record: &Record) -> String {
-    let judged = Evaluation::of(record);
+pub(super) fn table(judged: &Evaluation<'_>) -> String {
+    let record = judged.record;
     let mut header = vec!["", ""];
     header.extend(record.schedulers.iter().map(|scheduler| scheduler.words.as_str()));
     let mut table = summary::table(&header);
