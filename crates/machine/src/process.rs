@@ -29,7 +29,7 @@ mod tree;
 pub use allowance::{Allowance, throttled_s};
 pub use guard::Guard;
 pub use neighbours::Neighbours;
-pub use record::migrations_of;
+pub use record::{migrations_of, stat_fields};
 pub use resource_use::{CpuClock, ResourceUse};
 pub use tree::{Snapshot, Tree, running_below};
 
