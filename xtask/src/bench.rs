@@ -55,9 +55,7 @@ pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {
     for bench in chosen {
         println!("== {} ({})", bench.name, bench.package);
         let result = measure(workspace, bench)?;
-        let written = record(workspace, bench, &machine, &result)?;
-        println!("{}", std::fs::read_to_string(&written)?);
-        println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+        record(workspace, bench, &machine, &result)?;
     }
     Ok(true)
 }
@@ -122,13 +120,8 @@ fn json_of(workspace: &Workspace, words: &[&str]) -> Result<Value> {
         .with_context(|| format!("cargo {spelled} printed no JSON"))
 }
 
-/// Writes both files, each under a temporary name first; returns the page.
-fn record(
-    workspace: &Workspace,
-    bench: &Bench,
-    machine: &Value,
-    result: &Value,
-) -> Result<PathBuf> {
+/// Writes both files, each under a temporary name first, and prints the page.
+fn record(workspace: &Workspace, bench: &Bench, machine: &Value, result: &Value) -> Result<()> {
     let date = date_of(now_s()?);
     let whole = json!({
         "bench": bench.name,
@@ -145,9 +138,11 @@ fn record(
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
     write(&folder.join(format!("{date}-{}.json", bench.name)), &(text + "\n"))?;
-    let page = folder.join(format!("{date}-{}.md", bench.name));
-    write(&page, &page::of(&whole))?;
-    Ok(page)
+    let page = page::of(&whole);
+    let path = folder.join(format!("{date}-{}.md", bench.name));
+    write(&path, &page)?;
+    println!("{page}\n  kept in {}", path.strip_prefix(workspace.root())?.display());
+    Ok(())
 }
 
 /// Keeps what a program said beside the benches' pages: one page of a name, the last one.

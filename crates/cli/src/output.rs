@@ -48,6 +48,15 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Prints a result: as JSON for programs, or as its text.
+pub(crate) fn show(
+    as_json: bool,
+    facts: &impl Serialize,
+    words: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    if as_json { json(facts) } else { text(&words()) }
+}
+
 /// Prints one value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     text(&serde_json::to_string_pretty(value).context("can't write the result as JSON")?)

@@ -1,6 +1,7 @@
 //! Decoders of other people's bytes. One that panics is an error like any other: what it was given
 //! is damaged.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
@@ -39,11 +40,14 @@ pub fn guarded_everywhere<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     EVERYWHERE.store(true, Ordering::Relaxed);
     let done = panic::catch_unwind(AssertUnwindSafe(run));
     EVERYWHERE.store(false, Ordering::Relaxed);
-    done.map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        text.unwrap_or_else(|| "no reason given".to_owned())
-    })
+    done.map_err(|panic| panic_text(panic.as_ref()).unwrap_or("no reason given").to_owned())
+}
+
+/// What a panic says, where that is a text.
+#[must_use]
+pub fn panic_text(panic: &(dyn Any + Send)) -> Option<&str> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
 fn silence() {

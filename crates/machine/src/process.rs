@@ -29,9 +29,9 @@ mod tree;
 pub use allowance::{Allowance, throttled_s};
 pub use guard::Guard;
 pub use neighbours::Neighbours;
-pub use record::migrations_of;
+pub use record::{migrations_of, stat_fields};
 pub use resource_use::{CpuClock, ResourceUse};
-pub use tree::{Snapshot, Tree};
+pub use tree::{Snapshot, Tree, running_below};
 
 /// Clock ticks per second in `/proc`: `USER_HZ`, 100 in the user interface of every architecture
 /// this program is built for, whatever rate the kernel itself runs at (proc(5), time(7)).

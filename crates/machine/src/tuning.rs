@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::machine::Machine;
-use crate::process::Allowance;
+use crate::process::{Allowance, stat_fields};
 use crate::sysroot::{Sysroot, field};
 
 /// Files that hold one fact each, as they are.
@@ -79,10 +79,10 @@ fn of_process(root: &Sysroot, pid: u32) -> Vec<(String, String)> {
     if let Some(thp) = field(&status, "THP_enabled") {
         facts.push(("server may have transparent huge pages".to_owned(), thp.to_owned()));
     }
-    // nice(2) is the 19th field, counted from 1; the name before it may hold anything.
+    // nice(2) is the 19th field, counted from 1.
     let stat = root.text(&format!("proc/{pid}/stat")).unwrap_or_default();
-    let nice = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(16));
-    facts.extend(nice.map(|nice| ("server's nice value".to_owned(), nice.to_owned())));
+    let nice = stat_fields(&stat).and_then(|fields| Some((*fields.get(16)?).to_owned()));
+    facts.extend(nice.map(|nice| ("server's nice value".to_owned(), nice)));
     facts
 }
 

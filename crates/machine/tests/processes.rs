@@ -9,7 +9,7 @@ use fixture::Fixture;
 use workahead_machine::Sysroot;
 use workahead_machine::process::group::{Group, Own};
 use workahead_machine::process::machine_wide::Whole;
-use workahead_machine::process::{CpuClock, ResourceUse, Tree};
+use workahead_machine::process::{CpuClock, ResourceUse, Tree, running_below};
 
 /// A shell that runs commands and answers each with a line.
 struct Shell {
@@ -261,6 +261,29 @@ fn described_processes_by_hand() {
     assert_eq!((used.processes, used.threads), (2, 2));
     assert_eq!((used.processes_ended, used.threads_ended), (1, 1));
     assert_eq!((used.cpu_is_at_least, used.threads_are_at_least), (false, true));
+}
+
+#[test]
+fn processes_below_another_are_listed_from_it_downwards() {
+    let of = |pid: usize, parent: usize| stat(pid, "a) S 1 (b", parent, "0 0 0 0 0 0 0 0", 5);
+    // A zombie has ended.
+    let ended = of(13, 10).replace(") S", ") Z");
+    let described = [of(9, 11), of(10, 1), of(11, 10), of(12, 10), ended, of(14, 12), of(15, 1)];
+    let described = Fixture::from_text(&described.concat());
+    assert_eq!(running_below(&described.root(), 10), [10, 11, 12, 9, 14]);
+    assert!(running_below(&described.root(), 13).is_empty());
+}
+
+#[test]
+fn this_process_is_above_its_children() {
+    let root = Sysroot::live();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let tree = running_below(&root, std::process::id());
+    assert_eq!(tree.first(), Some(&std::process::id()));
+    assert!(tree.contains(&child.id()), "{tree:?} without {}", child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(running_below(&root, child.id()).is_empty());
 }
 
 #[test]

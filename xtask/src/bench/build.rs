@@ -171,9 +171,7 @@ fn keep(workspace: &Workspace, options: &Options, rows: &[Value]) -> Result<()> 
         "notes": [format!("{cpus} CPUs; medians; CARGO_HOME: {home}.")],
     });
     let bench = Bench { package: "xtask".into(), name: "build".into() };
-    let written = super::record(workspace, &bench, &super::machine(workspace)?, &result)?;
-    println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
-    Ok(())
+    super::record(workspace, &bench, &super::machine(workspace)?, &result)
 }
 
 /// A target folder, emptied before every build and removed at the end.

@@ -92,9 +92,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     let bench = Bench { package: "workahead-cluster".into(), name: "cluster".into() };
     let machine = machine_of(&program)?;
     if options.is_whole() {
-        let written = record(workspace, &bench, &machine, &result)?;
-        println!("{}", std::fs::read_to_string(&written)?);
-        println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+        record(workspace, &bench, &machine, &result)?;
     } else {
         println!("{}", page::of(&json!({ "machine": machine, "result": result })));
         println!("not kept in bench/record: see --help");

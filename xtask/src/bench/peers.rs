@@ -114,8 +114,5 @@ fn keep(workspace: &Workspace, options: &Options, result: &Value) -> Result<()> 
         return Ok(());
     }
     let bench = Bench { package: "workahead-join".into(), name: options.record() };
-    let written = super::record(workspace, &bench, &super::machine(workspace)?, result)?;
-    println!("{}", std::fs::read_to_string(&written)?);
-    println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
-    Ok(())
+    super::record(workspace, &bench, &super::machine(workspace)?, result)
 }

@@ -51,8 +51,6 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     ensure!(output.status.success(), "{SCRIPT}: {}", output.status);
     let result: Value = serde_json::from_slice(&output.stdout).context("the bench's result")?;
     let bench = Bench { package: "workahead-python".into(), name: "python".into() };
-    let written = record(workspace, &bench, &machine(workspace)?, &result)?;
-    println!("{}", std::fs::read_to_string(&written)?);
-    println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+    record(workspace, &bench, &machine(workspace)?, &result)?;
     Ok(true)
 }

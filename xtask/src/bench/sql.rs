@@ -61,9 +61,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     let beside = if result["duckdb"] == Value::Bool(true) { "-duckdb" } else { "" };
     let bench = Bench { package: "workahead-sql".into(), name: format!("{name}{beside}") };
     if result["whole"] == Value::Bool(true) {
-        let written = record(workspace, &bench, &machine, &result)?;
-        println!("{}", std::fs::read_to_string(&written)?);
-        println!("  kept in {}", written.strip_prefix(workspace.root())?.display());
+        record(workspace, &bench, &machine, &result)?;
     } else {
         let whole = serde_json::json!({ "machine": machine, "result": result });
         println!("{}", page::of(&whole));

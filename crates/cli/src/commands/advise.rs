@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::{
     Answer, JOINS_STUDY, LOOKS, LevelAnswer, Prices, Question, Request, Verdict, Workload,
@@ -348,10 +347,8 @@ impl ShownArguments {
         }
         let report =
             workahead_report::write_answered(dir, &results, &answer.sentence, &answer.notes)?;
-        match self.json {
-            true => output::json(&Facts { dir, report: &report, answer: &answer })?,
-            false => output::text(&text(&answer, &report))?,
-        }
+        let facts = Facts { dir, report: &report, answer: &answer };
+        output::show(self.json, &facts, || text(&answer, &report))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -372,11 +369,7 @@ fn text(answer: &Answer, report: &Path) -> String {
             figure(level.cost_of_million),
         ]);
     }
-    for index in [1, 2, 3] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     let notes = answer.notes.join("\n");
     let table = summary::lines(table);
     format!("{}\n\n{table}\n\n{notes}\n\nreport: {}", answer.sentence, report.display())

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::capacity::{
     Capacity, CpuWindow, Missing, Refusal, Resource, ResourceAnswer, ServerObservation, Waiting,
@@ -203,9 +202,7 @@ fn text(capacity: &Capacity, report: Option<&PathBuf>) -> String {
     for resource in &capacity.resources {
         table.add_row([name(resource), in_use(resource), ceiling(resource)]);
     }
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    summary::right(&mut table, [1]);
     let table = summary::lines(table);
     let report = report.map(|report| format!("\n\nreport: {}", report.display()));
     let notes = capacity.notes.join("\n");

@@ -107,10 +107,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     args.keep(&capture)?;
-    match args.json {
-        true => output::json(&args.facts(&capture))?,
-        false => output::text(&text(&args, &capture))?,
-    }
+    output::show(args.json, &args.facts(&capture), || text(&args, &capture))?;
     match &capture.lost {
         Some(lost) => bail!(
             "the capture ended after {}: {lost}; the part captured is in {}",

@@ -140,15 +140,13 @@ fn captures(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let page = workahead_report::document(TEMPLATE, &page)?;
     let html = keep_page(args.html.as_deref(), &args.after, &page)?;
-    match args.json {
-        true => output::json(&Facts {
-            before: &args.before,
-            after: &args.after,
-            html: &html,
-            paired: false,
-            causes: &causes,
-        })?,
-        false => output::text(&format!("{}\n\nreport: {}", text(&causes), html.display()))?,
-    }
+    let facts = Facts {
+        before: &args.before,
+        after: &args.after,
+        html: &html,
+        paired: false,
+        causes: &causes,
+    };
+    output::show(args.json, &facts, || format!("{}\n\nreport: {}", text(&causes), html.display()))?;
     Ok(ExitCode::SUCCESS)
 }

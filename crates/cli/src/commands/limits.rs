@@ -45,11 +45,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let machine = Machine::here();
     let known = known(&args, &machine)?;
-    if args.json {
-        output::json(&known.limits)?;
-    } else {
-        output::text(&render::text(&known, &machine))?;
-    }
+    output::show(args.json, &known.limits, || render::text(&known, &machine))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -34,9 +34,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => Sysroot::live(),
     };
     let machine = Machine::read(&root);
-    if args.json {
-        output::json(&machine)?;
-    } else {
+    output::show(args.json, &machine, || {
         // Another root is another machine, without measurements.
         let is_this = args.root.is_none();
         let limits = is_this.then(|| Store::of_user().load(&machine)).flatten();
@@ -45,8 +43,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             true => Evidence::by_trial(&machine),
             false => Evidence::published(&machine),
         };
-        output::text(&description(&machine, probed, &evidence))?;
-    }
+        description(&machine, probed, &evidence)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

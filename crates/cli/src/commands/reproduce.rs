@@ -105,10 +105,7 @@ const PAGE: &str = "reproduce.html";
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.paper else {
-        match args.json {
-            true => output::json(&render::listed())?,
-            false => output::text(&render::list())?,
-        }
+        output::show(args.json, &render::listed(), render::list)?;
         return Ok(ExitCode::SUCCESS);
     };
     let paper = Paper::find(name).map_err(|error| WrongUse::error(error.to_string()))?;
@@ -203,10 +200,7 @@ fn finish(
     };
     links::make_directory(out).map_err(source(out))?;
     file::write_in(out, PAGE, reproduction.html()?.as_bytes())?;
-    match args.json {
-        true => output::json(&reproduction)?,
-        false => output::text(&render::text(&reproduction, &page))?,
-    }
+    output::show(args.json, &reproduction, || render::text(&reproduction, &page))?;
     let failed: Vec<&Study> =
         reproduction.studies.iter().filter(|study| study.state == State::Failed).collect();
     if let Some(first) = failed.first() {

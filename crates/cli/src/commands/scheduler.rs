@@ -230,7 +230,7 @@ fn tag(args: &TagArgs) -> anyhow::Result<()> {
 
 fn stats(json: bool) -> anyhow::Result<()> {
     let stats = Remote::find()?.stats()?;
-    if json { output::json(&stats.figures()) } else { output::text(&stats.to_string()) }
+    output::show(json, &stats.figures(), || stats.to_string())
 }
 
 fn tune(args: &TuneArgs) -> anyhow::Result<()> {

@@ -199,10 +199,7 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         rows: sample.answer.rows,
         measures: sample.measures,
     };
-    match args.json {
-        true => output::json(&outcome),
-        false => output::text(&text(&outcome)),
-    }
+    output::show(args.json, &outcome, || text(&outcome))
 }
 
 fn sample(engine: &mut dyn Engine, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {

@@ -11,7 +11,6 @@
 //! Python attach when they are called, and never on the reader's thread, where they would receive
 //! Ctrl-C.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -21,6 +20,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
+use workahead_machine::guarded::panic_text;
 
 use crate::errors::Error;
 
@@ -211,11 +211,8 @@ impl SharedFacts {
 /// Turns a panic into an error, since unwinding through a C library is not allowed.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.unwrap_or_else(|panic| Err(Error::Defect(panic_message(panic.as_ref()))))
-}
-
-/// The message of a panic.
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+    done.unwrap_or_else(|panic| {
+        let text = panic_text(panic.as_ref()).unwrap_or("a panic");
+        Err(Error::Defect(text.to_owned()))
+    })
 }

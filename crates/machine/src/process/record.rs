@@ -89,11 +89,18 @@ pub fn migrations_of(root: &Sysroot, thread: u32) -> Option<u64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// `PID (NAME) STATE PARENT …`: the name may hold anything, spaces and brackets too, so fields are
-/// counted from the last bracket.
+/// The fields behind the name in a text of `/proc/PID/stat`, `PID (NAME) STATE PARENT …`: the name
+/// may hold anything, spaces and brackets too, so they are counted from the last bracket. `None`
+/// without a name.
+#[must_use]
+pub fn stat_fields(text: &str) -> Option<Vec<&str>> {
+    Some(text[text.rfind(')')? + 1..].split_ascii_whitespace().collect())
+}
+
+/// The line of a process; `None` if there is none.
 pub(super) fn line(root: &Sysroot, pid: usize) -> Option<Line> {
     let text = root.text(&format!("proc/{pid}/stat"))?;
-    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+    let fields = stat_fields(&text)?;
     let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
     // Children's times may be printed with a sign; none below zero was ever seen.
     let sums = |user: usize, minor: usize| {

@@ -42,11 +42,7 @@ impl Tree {
 
     /// Reads what every process of the tree has done so far. Nothing is in it once all have ended.
     pub fn look(&mut self, root: &Sysroot) -> Snapshot {
-        let lines: BTreeMap<usize, Line> = root
-            .numbered("proc", "")
-            .into_iter()
-            .filter_map(|pid| Some((pid, record::line(root, pid)?)))
-            .collect();
+        let lines: BTreeMap<usize, Line> = lines(root).map(|line| (line.id.pid, line)).collect();
         let mut members: BTreeSet<usize> =
             lines.values().filter(|line| self.has_seen(line)).map(|line| line.id.pid).collect();
         loop {
@@ -74,6 +70,31 @@ impl Tree {
             false => line.id.pid == self.pid,
         }
     }
+}
+
+/// A process and its descendants that run now: itself first, then its children, then theirs. None
+/// when it has ended, waited for or not.
+#[must_use]
+pub fn running_below(root: &Sysroot, pid: u32) -> Vec<u32> {
+    let mut children: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut below = Vec::new();
+    for line in lines(root).filter(|line| !line.is_zombie) {
+        if line.id.pid == pid as usize {
+            below.push(line.id.pid);
+        }
+        children.entry(line.parent).or_default().push(line.id.pid);
+    }
+    let mut at = 0;
+    while let Some(parent) = below.get(at) {
+        below.extend(children.remove(parent).into_iter().flatten());
+        at += 1;
+    }
+    below.into_iter().filter_map(|pid| u32::try_from(pid).ok()).collect()
+}
+
+/// Of every process, by its number.
+fn lines(root: &Sysroot) -> impl Iterator<Item = Line> {
+    root.numbered("proc", "").into_iter().filter_map(move |pid| record::line(root, pid))
 }
 
 impl Snapshot {

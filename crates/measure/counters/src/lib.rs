@@ -29,7 +29,7 @@ pub mod live;
 pub mod metric;
 pub mod metrics;
 pub mod mock;
-mod nearest;
+pub mod nearest;
 pub mod penalties;
 pub mod process_accounting;
 pub mod profile;

@@ -34,7 +34,6 @@ use crate::stream::{ANSWER_LIMIT, dial_socket};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
 use query::Functions;
-pub(crate) use query::comment_end;
 use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
 use url::Url;

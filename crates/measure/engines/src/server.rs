@@ -23,7 +23,6 @@ mod options;
 mod process;
 mod program;
 mod socket;
-mod tree;
 mod user;
 
 pub use error::Error;

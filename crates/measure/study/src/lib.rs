@@ -35,7 +35,6 @@ pub mod instrument;
 pub mod log;
 pub mod measure;
 pub mod method;
-pub mod nearest;
 pub mod needs;
 pub mod observation;
 pub mod plans;
@@ -53,3 +52,5 @@ pub mod testing;
 pub mod throughput;
 pub mod verdict;
 pub mod worker_process;
+
+pub use workahead_counters::nearest;

@@ -27,7 +27,7 @@ use crate::cycle::Cycle;
 use crate::random::Random;
 use crate::session::{Dialect, Session, SessionError, StatementId};
 pub use on_data::OnData;
-pub use text::{Statement, split};
+pub use text::{Statement, block_comment, split};
 
 /// Stream of the seed.
 const CLIENTS: u32 = 0x005f_0001;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::{JOINS_STUDY, JoinAnswer, JoinsAnswer, JoinsRequest, size};
 use workahead_machine::limits::Limits;
@@ -196,10 +195,7 @@ fn print(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let (dir, report) = page.unzip();
-    match json {
-        true => output::json(&Facts { dir, report, answer })?,
-        false => output::text(&text(answer, report))?,
-    }
+    output::show(json, &Facts { dir, report, answer }, || text(answer, report))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -211,11 +207,7 @@ fn text(answer: &JoinsAnswer, report: Option<&Path>) -> String {
         for join in answer.joins.iter().take(SHOWN) {
             table.add_row(row(join));
         }
-        for index in 2..header.len() {
-            if let Some(column) = table.column_mut(index) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        summary::right(&mut table, 2..header.len());
         text = format!("{text}\n\n{}", summary::lines(table));
         if let more @ 1.. = answer.joins.len().saturating_sub(SHOWN) {
             text = format!("{text}\nand {more} more, which save less: --json has all");

@@ -1,6 +1,5 @@
 //! Causes as text and as rows of a page.
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::causes::{Basis, Cause, Causes, ChangedValue, Part, PartChange};
 use workahead_advise::time;
@@ -110,7 +109,7 @@ pub(crate) fn text(causes: &Causes) -> String {
                 basis(cause.basis).to_owned(),
             ]);
         }
-        right(&mut table, &[0, 1]);
+        summary::right(&mut table, 0..2);
         all.push(summary::lines(table));
     }
     let header = format!("of a {}", unit(causes));
@@ -119,7 +118,7 @@ pub(crate) fn text(causes: &Causes) -> String {
     causes.parts.iter().filter(is_seen).for_each(|one| {
         table.add_row(part(one));
     });
-    right(&mut table, &[1, 2, 3]);
+    summary::right(&mut table, 1..4);
     all.push(summary::lines(table));
     if !causes.changed.is_empty() {
         let line = |one: &ChangedValue| {
@@ -134,12 +133,4 @@ pub(crate) fn text(causes: &Causes) -> String {
     }
     all.push(causes.notes.iter().map(|note| one_line(note)).collect::<Vec<_>>().join("\n"));
     all.join("\n\n")
-}
-
-fn right(table: &mut comfy_table::Table, columns: &[usize]) {
-    for column in columns {
-        if let Some(column) = table.column_mut(*column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }

@@ -71,13 +71,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let listed: Vec<MetricEntry> =
         metrics.into_iter().map(|metric| listed(metric, table)).collect();
-    match args.json {
-        true => output::json(&listed)?,
-        false => {
-            let of_here = args.table.is_none().then(nothing_here).flatten();
-            output::text(&text(&listed, table, of_here))?;
-        }
-    }
+    output::show(args.json, &listed, || {
+        let of_here = args.table.is_none().then(nothing_here).flatten();
+        text(&listed, table, of_here)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,30 +138,26 @@ fn tables(json: bool) -> anyhow::Result<ExitCode> {
             here: here == Some(&table.name),
         })
         .collect();
-    if json {
-        output::json(&all)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = summary::table(&["table", "processors", "here", "source"]);
-    for one in all {
-        let here = if one.here { "this machine" } else { "" };
-        rows.add_row([one.table, one.title, here, one.source]);
-    }
-    output::text(&summary::lines(rows))?;
+    output::show(json, &all, || {
+        let mut rows = summary::table(&["table", "processors", "here", "source"]);
+        for one in &all {
+            let here = if one.here { "this machine" } else { "" };
+            rows.add_row([one.table, one.title, here, one.source]);
+        }
+        summary::lines(rows)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn events(table: &Table, json: bool) -> anyhow::Result<ExitCode> {
-    if json {
-        output::json(&table.events().collect::<Vec<_>>())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = summary::table(&["event", "code", "counts"]);
-    for event in table.events() {
-        let says = table.says(&event.name).unwrap_or_default();
-        rows.add_row([event.name.clone(), code(event), says.to_owned()]);
-    }
-    output::text(&summary::lines(rows))?;
+    output::show(json, &table.events().collect::<Vec<_>>(), || {
+        let mut rows = summary::table(&["event", "code", "counts"]);
+        for event in table.events() {
+            let says = table.says(&event.name).unwrap_or_default();
+            rows.add_row([event.name.clone(), code(event), says.to_owned()]);
+        }
+        summary::lines(rows)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

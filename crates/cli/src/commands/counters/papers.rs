@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_reproduce::chang;
 use workahead_reproduce::published::{
@@ -59,10 +58,7 @@ struct Figure {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let facts = facts(&args.rows)?;
-    match args.json {
-        true => output::json(&facts)?,
-        false => output::text(&text(&facts))?,
-    }
+    output::show(args.json, &facts, || text(&facts))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -127,11 +123,7 @@ fn of_paper(of: &OfPaper) -> String {
             derived.says.clone(),
         ]);
     }
-    for column in 1..4 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     format!("{}\n{}", of.paper, summary::lines(table))
 }
 

@@ -3,7 +3,6 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
-use comfy_table::CellAlignment;
 use workahead_counters::event::Privilege;
 use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
 use workahead_counters::profile::{Clock, Kind, Profile};
@@ -49,11 +48,7 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
         }
         table.add_row(row(of_metric, &places));
     }
-    for column in 1..=places.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..=places.len());
     if table.row_iter().next().is_some() {
         parts.push(summary::lines(table));
     }
@@ -213,11 +208,7 @@ pub(crate) fn profile(profile: &Profile, top: usize) -> String {
         "without a name".to_owned(),
         String::new(),
     ]);
-    for column in 0..2 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 0..2);
     let by = match &profile.clock {
         Clock::Cycles => "by cycles".to_owned(),
         Clock::CpuClock => {

@@ -1,7 +1,6 @@
 //! A paper's tables as `counters stat --tables` and `reproduce` print them: its figures and ours
 //! side by side.
 
-use comfy_table::CellAlignment;
 use workahead_counters::stream::Stream;
 use workahead_reproduce::published::Paper;
 use workahead_reproduce::tables::{Cell, PaperTable, Row};
@@ -37,11 +36,7 @@ fn table(filled: &PaperTable) -> String {
     for row in filled.rows.iter() {
         table.add_row(line(row));
     }
-    for column in 1..header.len() - 1 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..header.len() - 1);
     format!("{}\n{}{}", head(filled), summary::lines(table), notes(filled))
 }
 

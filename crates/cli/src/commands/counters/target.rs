@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use workahead_counters::source::CountError;
 use workahead_counters::stopped_child::StoppedChild;
+use workahead_machine::process::stat_fields;
 
 use crate::errors::WrongUse;
 
@@ -139,13 +140,13 @@ impl Subject {
 fn is_alive(pid: u32) -> bool {
     let process = std::path::Path::new("/proc").join(pid.to_string());
     let Ok(stat) = std::fs::read(process.join("stat")) else { return false };
-    // The name before the state is anything, parentheses and no text included (proc(5)).
+    // The name before the state may be no text (proc(5)).
     let stat = String::from_utf8_lossy(&stat);
-    let state = stat.rsplit_once(") ").and_then(|(_, after)| after.chars().next());
+    let state = stat_fields(&stat).and_then(|fields| fields.first().copied());
     let threads = || std::fs::read_dir(process.join("task")).map_or(0, Iterator::count);
     match state {
-        Some('Z') => threads() > 1,
-        Some('X') | None => false,
+        Some("Z") => threads() > 1,
+        Some("X") | None => false,
         Some(_) => true,
     }
 }

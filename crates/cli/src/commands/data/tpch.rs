@@ -80,11 +80,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     directory.keep();
     let seconds = start.elapsed().as_secs_f64();
     let report = Report { scale: args.scale, threads: threads.get(), seconds, tables: reports };
-    if args.json {
-        output::json(&report)?
-    } else {
-        output::text(&render(&report))?
-    }
+    output::show(args.json, &report, || render(&report))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -80,7 +80,7 @@ impl Explanation {
     }
 
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
-        if json { output::json(self) } else { output::text(&self.render()) }
+        output::show(json, self, || self.render())
     }
 
     fn render(&self) -> String {

@@ -149,7 +149,7 @@ impl Report {
 
 /// Prints it.
 pub(crate) fn print(report: &Report, json: bool) -> anyhow::Result<()> {
-    if json { output::json(report) } else { output::text(&render(report)) }
+    output::show(json, report, || render(report))
 }
 
 fn render(report: &Report) -> String {

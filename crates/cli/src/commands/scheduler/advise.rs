@@ -10,7 +10,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_machine::limits::Store;
@@ -97,10 +96,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
          CONFIG_SCHED_INFO, as the kernels of distributions have it"
     );
     let facts = Facts::of(&queues, &machine, args.max_delay, observed_s);
-    match args.json {
-        true => output::json(&facts),
-        false => output::text(&facts.text(args.max_delay)),
-    }
+    output::show(args.json, &facts, || facts.text(args.max_delay))
 }
 
 /// Looks at the threads for a time, or until Ctrl-C; in all, how long.
@@ -273,11 +269,7 @@ impl Facts {
                 group.working_set_bytes.map_or("unknown".to_owned(), summary::mebibytes),
             ]);
         }
-        for column in 1..7 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        summary::right(&mut table, 1..7);
         summary::lines(table)
     }
 }

@@ -91,10 +91,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         atomic_file::write_whole(path, page::html(&record)?.as_bytes())
             .with_context(|| format!("can't write {}", path.display()))?;
     }
-    match args.json {
-        true => output::json(&render::Evaluation::of(&record)),
-        false => output::text(&render::table(&record)),
-    }
+    let judged = render::Evaluation::of(&record);
+    output::show(args.json, &judged, || render::table(&judged))
 }
 
 fn measured(args: &Args) -> anyhow::Result<Record> {

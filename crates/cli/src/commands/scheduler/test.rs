@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_machine::Machine;
 use workahead_scheduler::{
@@ -87,10 +86,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     drop(load);
     ensure!(Remote::is_vacant()?, "the scheduler is still attached after it was stopped");
-    match args.json {
-        true => output::json(&comparison)?,
-        false => output::text(&render(&comparison))?,
-    }
+    output::show(args.json, &comparison, || render(&comparison))?;
     let [with, without] =
         [&comparison.itas, &comparison.no_bonus].map(|figures| figures.get("same_share"));
     match (with, without) {
@@ -183,11 +179,7 @@ fn render(comparison: &Comparison) -> String {
         let [default, none, itas, unbounded] = [default, no_bonus, itas, unbounded].map(figure);
         table.add_row([words.to_owned(), default, none, itas, unbounded]);
     }
-    for column in 1..5 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..5);
     format!(
         "Linux {}: attached in {:.2} s, detached in {:.2} s, at most {} instructions verified\n\n{}",
         comparison.kernel,

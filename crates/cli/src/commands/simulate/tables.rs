@@ -15,7 +15,7 @@ mod other;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 
 use super::super::study::summary;
 
@@ -61,9 +61,7 @@ pub(super) fn all(measures: &BTreeMap<String, f64>, each: &str, first: (String, 
 fn new(name: &str, columns: &[&str]) -> Table {
     let header: Vec<&str> = std::iter::once(name).chain(columns.iter().copied()).collect();
     let mut table = summary::table(&header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    summary::right(&mut table, 1..header.len());
     table
 }
 

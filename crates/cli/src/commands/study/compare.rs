@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use workahead_advise::causes::Causes;
 use workahead_study::comparison::{Comparison, Line};
@@ -81,23 +80,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let view = causes.as_ref().map(compare::View::of);
     let page = workahead_report::render_comparison(&before, &after, &compared, view.as_ref())?;
     let html = compare::keep_page(args.html.as_deref(), &args.after, &page)?;
-    match args.json {
-        true => output::json(&Facts {
-            before: &args.before,
-            after: &args.after,
-            html: &html,
-            paired: false,
-            compared: &compared,
-            causes: causes.as_ref(),
-        })?,
-        false => {
-            let mut text = text((&before, &after), &compared);
-            if let Some(causes) = &causes {
-                text = format!("{text}\n\n{}", compare::text(causes));
-            }
-            output::text(&format!("{text}\n\nreport: {}", html.display()))?;
+    let facts = Facts {
+        before: &args.before,
+        after: &args.after,
+        html: &html,
+        paired: false,
+        compared: &compared,
+        causes: causes.as_ref(),
+    };
+    output::show(args.json, &facts, || {
+        let mut text = text((&before, &after), &compared);
+        if let Some(causes) = &causes {
+            text = format!("{text}\n\n{}", compare::text(causes));
         }
-    }
+        format!("{text}\n\nreport: {}", html.display())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,11 +115,7 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
     for line in compared.lines.iter().filter(|line| line.speedup.is_some()) {
         table.add_row(row(line, (before, after), &unit));
     }
-    for index in [1, 2, 3] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 1..4);
     let [sentence, tally] = workahead_report::comparison_in_words(compared);
     let mut parts = vec![format!("{sentence}\n{tally}"), summary::lines(table)];
     if !compared.differences.is_empty() {

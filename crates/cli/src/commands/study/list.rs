@@ -36,11 +36,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|study| Spec::parse(study.id, study.text).map(row))
         .collect::<Result<Vec<_>, _>>()?;
-    if args.json {
-        output::json(&rows)?;
-    } else {
-        output::text(&table(&rows))?;
-    }
+    output::show(args.json, &rows, || table(&rows))?;
     Ok(ExitCode::SUCCESS)
 }
 

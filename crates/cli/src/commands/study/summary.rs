@@ -56,6 +56,15 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
+/// Aligns columns to the right, as figures are.
+pub(crate) fn right(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
 fn is_long(text: &str) -> bool {
     text.len() > LINE_MAX && (text.lines().count() > LINES_MAX || text.lines().any(is_long_line))
 }
@@ -115,7 +124,7 @@ fn all(results: &Results, findings: &[Finding]) -> String {
         row.extend([throughput(finding, &unit), ratio(finding), remark(finding)]);
         table.add_row(row);
     }
-    right(&mut table, axes.len());
+    right(&mut table, axes.len()..axes.len() + 2);
     lines(table)
 }
 
@@ -133,7 +142,7 @@ fn counted(results: &Results, findings: &[Finding]) -> String {
         row.push(remark(finding));
         table.add_row(row);
     }
-    (axes.len()..axes.len() + COUNTED.len()).for_each(|index| right_at(&mut table, index));
+    right(&mut table, axes.len()..axes.len() + COUNTED.len());
     let more = findings.len().saturating_sub(ROWS_MAX);
     let more = if more > 0 { format!("\nand {more} more in the report") } else { String::new() };
     let each = results.spec.method.tuples.as_str();
@@ -165,7 +174,7 @@ fn fastest(results: &Results, findings: &[Finding]) -> String {
         row.extend([throughput(best, &unit), ratio(best), remark(best)]);
         table.add_row(row);
     }
-    right(&mut table, axes.len());
+    right(&mut table, axes.len()..axes.len() + 2);
     let table = lines(table);
     let cells = findings.len();
     let failed = findings.iter().filter(|finding| finding.failure.is_some()).count();
@@ -201,16 +210,6 @@ fn shown_axes(results: &Results) -> Vec<&String> {
 fn places(cell: &Cell, axes: &[&String]) -> Vec<String> {
     let value = |axis: &&String| cell.place.get(*axis).map(ToString::to_string);
     axes.iter().map(|axis| value(axis).unwrap_or_default()).collect()
-}
-
-fn right(table: &mut Table, axes: usize) {
-    [axes, axes + 1].into_iter().for_each(|index| right_at(table, index));
-}
-
-fn right_at(table: &mut Table, index: usize) {
-    if let Some(column) = table.column_mut(index) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
 }
 
 fn throughput(finding: &Finding, unit: &Unit) -> String {

@@ -27,8 +27,6 @@ use sqlparser::dialect::{Dialect as Grammar, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
 use workahead_workloads::session::Dialect;
 
-pub(crate) use quotes::comment_end;
-
 /// Longer texts are data. The parser nests what a text nests, so this bounds the stack too.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 /// The parser tries some constructs in two ways on each level: `cast(cast(cast(…` takes it twice to

@@ -38,8 +38,8 @@ pub(super) struct Server {
 
 /// The machine at a moment.
 pub(super) struct Edge {
-    whole: Whole,
-    server: Option<Snapshot>,
+    pub(super) whole: Whole,
+    pub(super) server: Option<Snapshot>,
     quota: Option<f64>,
 }
 

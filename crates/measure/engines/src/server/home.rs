@@ -6,12 +6,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use workahead_machine::{atomic_file, private_directory};
+use workahead_machine::process::running_below;
+use workahead_machine::{Sysroot, atomic_file, private_directory};
 
 use super::program::Product;
 use super::socket;
 use super::user::User;
-use super::{Error, process, tree};
+use super::{Error, process};
 
 /// A directory that is ours until this is dropped.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl Home {
         let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let directory = self.directory.as_os_str().as_encoded_bytes();
         let ours = command.split(|byte| *byte == 0).any(|word| names(word, directory));
-        (ours && !tree::below(pid).is_empty()).then_some(pid)
+        (ours && !running_below(&Sysroot::live(), pid).is_empty()).then_some(pid)
     }
 
     /// Every directory on the path must be open to the server's user; only root has to check.

@@ -12,15 +12,15 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use workahead_machine::process::Guard;
+use workahead_machine::process::{Guard, running_below};
 use workahead_machine::scheduling::{self, Policy};
-use workahead_machine::{CpuSet, pin};
+use workahead_machine::{CpuSet, Sysroot, pin};
 use workahead_study::engine::Stop;
 
+use super::Error;
 use super::home::Home;
 use super::log::Log;
 use super::program::Product;
-use super::{Error, tree};
 
 /// How often a server that starts or stops is polled: short beside the tenth of a second that
 /// either takes.
@@ -116,7 +116,7 @@ impl Process {
 
     /// All its processes now, the first one first.
     pub(crate) fn pids(&self) -> Vec<u32> {
-        tree::below(self.pid())
+        running_below(&Sysroot::live(), self.pid())
     }
 
     /// Whether it still runs.
@@ -290,12 +290,14 @@ pub(super) fn stop_stranger(pid: u32, fast: Signal, alive: impl Fn() -> bool) {
 /// The first process first, so that it can't replace the others; then waits for their end, as they
 /// hold resources of the next server.
 fn kill_tree(root: u32) {
-    let pids = tree::below(root);
+    let live = Sysroot::live();
+    let pids = running_below(&live, root);
     for pid in &pids {
         signal(*pid, Signal::KILL);
     }
     let killed = Instant::now();
-    while pids.iter().any(|pid| !tree::below(*pid).is_empty()) && killed.elapsed() < KILL_LIMIT {
+    let runs = |pid: &u32| !running_below(&live, *pid).is_empty();
+    while pids.iter().any(runs) && killed.elapsed() < KILL_LIMIT {
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -120,7 +120,7 @@ fn piece(rest: &str, dialect: Dialect) -> Option<(Piece, usize)> {
         // MariaDB runs what stands in such a comment.
         let runs = mariadb && (rest.starts_with("/*!") || rest.starts_with("/*M!"));
         let piece = if runs { Piece::Code } else { Piece::Comment };
-        return block(rest, !mariadb).map(|length| (piece, length));
+        return block_comment(rest, dialect).map(|length| (piece, length));
     }
     let piece = match first {
         ';' => return Some((Piece::End, 1)),
@@ -193,8 +193,9 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Option<usize> {
     None
 }
 
-/// Length of a block comment.
-fn block(rest: &str, nests: bool) -> Option<usize> {
+/// Length of the block comment that begins a text; none when it has no end.
+#[must_use]
+pub fn block_comment(rest: &str, dialect: Dialect) -> Option<usize> {
     let bytes = rest.as_bytes();
     let (mut at, mut depth) = (2, 1);
     while at + 1 < bytes.len() {
@@ -206,7 +207,7 @@ fn block(rest: &str, nests: bool) -> Option<usize> {
                     return Some(at);
                 }
             }
-            (b'/', b'*') if nests => {
+            (b'/', b'*') if dialect != Dialect::MariaDb => {
                 depth += 1;
                 at += 2;
             }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use workahead_machine::process::stat_fields;
+
 use crate::settings::Key;
 
 /// A thread, and what its group is named by.
@@ -43,7 +45,7 @@ const INIT: u32 = 1;
 /// A thread of the kernel (`PF_KTHREAD`).
 const OF_KERNEL: u64 = 0x0020_0000;
 
-// Fields of `stat` behind the name, which may hold anything, spaces and brackets too.
+// Fields of `stat` behind the name.
 const STATE: usize = 0;
 const PARENT: usize = 1;
 const FLAGS: usize = 6;
@@ -100,7 +102,7 @@ pub(super) fn all(proc: &Path) -> Vec<(Task, Times)> {
 /// The CPU for which a thread is ready; `None` if it sleeps or has ended.
 pub(super) fn ready_on(proc: &Path, task: &Task) -> Option<usize> {
     let stat = text(&proc.join(format!("{}/task/{}/stat", task.pid, task.tid)))?;
-    if behind_name(&stat)?.get(STATE) != Some(&"R") {
+    if stat_fields(&stat)?.get(STATE) != Some(&"R") {
         return None;
     }
     usize::try_from(fields(&stat)?(CPU)?).ok()
@@ -150,13 +152,9 @@ fn numbered(folder: &Path) -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-fn behind_name(stat: &str) -> Option<Vec<&str>> {
-    Some(stat[stat.rfind(')')? + 1..].split_ascii_whitespace().collect())
-}
-
 /// The numbers behind the name.
 fn fields(stat: &str) -> Option<impl Fn(usize) -> Option<u64>> {
-    let fields = behind_name(stat)?;
+    let fields = stat_fields(stat)?;
     Some(move |at: usize| fields.get(at)?.parse().ok())
 }
 

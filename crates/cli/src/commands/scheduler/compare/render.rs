@@ -1,6 +1,5 @@
 //! The comparison for a terminal, and for programs.
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::loads::LOADS;
@@ -72,8 +71,8 @@ fn starred(row: &Row, at: usize) -> String {
 }
 
 /// The whole comparison as text.
-pub(super) fn table(record: &Record) -> String {
-    let judged = Evaluation::of(record);
+pub(super) fn table(judged: &Evaluation<'_>) -> String {
+    let record = judged.record;
     let mut header = vec!["", ""];
     header.extend(record.schedulers.iter().map(|scheduler| scheduler.words.as_str()));
     let mut table = summary::table(&header);
@@ -90,11 +89,7 @@ pub(super) fn table(record: &Record) -> String {
         cells.extend((0..row.values.len()).map(|at| starred(row, at)));
         table.add_row(cells);
     }
-    for column in 2..header.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    summary::right(&mut table, 2..header.len());
     let mut parts = vec![
         head(record),
         summary::lines(table),

@@ -7,6 +7,7 @@
 //! ```
 
 use workahead_workloads::session::Dialect;
+use workahead_workloads::sql_file::block_comment;
 
 /// PostgreSQL cuts longer names, which then are others (NAMEDATALEN).
 const NAME_BYTES_MAX: usize = 63;
@@ -37,7 +38,8 @@ pub(super) fn ambiguous(text: &str, dialect: Dialect) -> Option<&'static str> {
                     |byte: &u8| *byte == b'\n' || *byte == b'\r' && dialect != Dialect::MariaDb;
                 at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
             }
-            (b'/', Some(b'*')) => at = comment_end(bytes, at, dialect)?,
+            // Where a comment has no end the parser says so too.
+            (b'/', Some(b'*')) => at += block_comment(&text[at..], dialect)? - 1,
             (b'$', next) => {
                 let begins = at == 0 || !is_of_name(bytes[at - 1]);
                 if !begins || !next.is_some_and(|next| next.is_ascii_digit()) {
@@ -105,23 +107,6 @@ const OF_OPERATORS: &str = "+-*/<>=~!@#%^&|?`";
 
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
-}
-
-/// The last byte of a comment; none if it has no end, which the parser says.
-pub(crate) fn comment_end(bytes: &[u8], start: usize, dialect: Dialect) -> Option<usize> {
-    let (mut depth, mut at) = (1, start + 2);
-    loop {
-        match bytes.get(at..at + 2)? {
-            b"*/" => {
-                (depth, at) = (depth - 1, at + 2);
-                if depth == 0 {
-                    return Some(at - 1);
-                }
-            }
-            b"/*" if dialect != Dialect::MariaDb => (depth, at) = (depth + 1, at + 2),
-            _ => at += 1,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use workahead_machine::process::machine_wide::Whole;
-use workahead_machine::process::{Allowance, Neighbours, Snapshot, throttled_s};
+use workahead_machine::process::{Neighbours, throttled_s};
 use workahead_machine::tuning;
 use workahead_study::capture::Figures;
 
-use crate::observer::MachineObserver;
+use crate::observer::machine::{Edge, MachineObserver};
 
 /// Other programs that are kept, by CPU time.
 const NEIGHBOURS_MAX: usize = 10;
@@ -20,8 +19,7 @@ pub(super) struct Machine {
 
 /// The machine at a moment.
 pub(super) struct MachineEdge {
-    whole: Whole,
-    server: Option<Snapshot>,
+    seen: Edge,
     throttled_s: Option<f64>,
 }
 
@@ -37,15 +35,10 @@ impl Machine {
     }
 
     pub(super) fn edge(&mut self) -> MachineEdge {
-        let MachineObserver { root, server } = &mut self.observer;
-        let allowance = server.as_ref().and_then(|one| Allowance::of(root, one.pid));
-        let whole = match &allowance {
-            Some(allowance) => Whole::look_on(root, &allowance.cpus),
-            None => Whole::look(root),
-        };
+        let seen = self.observer.edge();
+        let MachineObserver { root, server } = &self.observer;
         let throttled_s = server.as_ref().and_then(|one| throttled_s(root, one.pid));
-        let server = server.as_mut().map(|server| server.tree.look(root));
-        MachineEdge { whole, server, throttled_s }
+        MachineEdge { seen, throttled_s }
     }
 
     /// CPU seconds of other programs since it began.
@@ -73,10 +66,10 @@ impl MachineEdge {
     /// The differences to an earlier edge, by name.
     pub(super) fn since(&self, before: &MachineEdge) -> Figures {
         let mut figures = Figures::new();
-        let whole = self.whole.since(&before.whole);
+        let whole = self.seen.whole.since(&before.seen.whole);
         let named = |(name, value): (&'static str, f64)| (name.to_owned(), value);
         figures.extend(whole.measures().into_iter().map(named));
-        if let Some((now, then)) = self.server.as_ref().zip(before.server.as_ref()) {
+        if let Some((now, then)) = self.seen.server.as_ref().zip(before.seen.server.as_ref()) {
             figures.extend(now.since(then).measures().into_iter().map(named));
         }
         if let Some((now, then)) = self.throttled_s.zip(before.throttled_s) {

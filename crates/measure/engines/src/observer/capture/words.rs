@@ -2,8 +2,7 @@
 //! makes two of them the same statement, and settings.
 
 use workahead_workloads::session::Dialect;
-
-use crate::attach::comment_end;
+use workahead_workloads::sql_file::block_comment;
 
 /// A part of a statement.
 enum Piece {
@@ -75,10 +74,7 @@ fn first_piece(text: &str, dialect: Dialect) -> (Piece, usize) {
         '/' if is_mariadb && (text.starts_with("/*!") || text.starts_with("/*M!")) => {
             (Piece::Value, whole)
         }
-        '/' if second == '*' => {
-            let last = comment_end(text.as_bytes(), 0, dialect);
-            (Piece::Gap, last.map_or(whole, |last| last + 1))
-        }
+        '/' if second == '*' => (Piece::Gap, block_comment(text, dialect).unwrap_or(whole)),
         '\'' => (Piece::Value, text_end(text, false).unwrap_or(whole)),
         '"' if is_mariadb => (Piece::Value, text_end(text, false).unwrap_or(whole)),
         'e' | 'E' if second == '\'' && !is_mariadb => {
