@@ -26,7 +26,7 @@ use super::{Error, InstrumentedRun, Processes, Program, ProgramCounts, Span, Too
 pub struct Outcome {
     /// The counts.
     pub counted: ProgramCounts,
-    /// The program's standard output: its first MiB, enough to check an answer.
+    /// The program's standard output: its first [`OUTPUT_BYTES_MAX`], enough to check an answer.
     pub output: Vec<u8>,
     /// The last lines that it wrote to its error output; empty when it wrote none.
     pub errors: String,
@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A program may finish its files after SIGTERM; under valgrind that takes longer.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Bytes kept of an output.
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+pub const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Files of large servers have a few MiB.
 const COUNTS_BYTES_MAX: u64 = 256 << 20;
 /// Lines of an error output that errors show.
