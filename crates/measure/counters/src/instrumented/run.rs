@@ -16,6 +16,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 use tempfile::TempDir;
+use workahead_machine::process::Guard;
 use workahead_machine::regular_file;
 
 use super::valgrind::{COUNTS, REMARKS};
@@ -76,9 +77,15 @@ impl InstrumentedRun {
         }
         files.connect(&mut command)?;
         let child = command.spawn();
-        let child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
+        let mut child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
+        let guard = program.own_group.then(|| Guard::over_group(&mut child, Signal::KILL));
+        let guard = guard.transpose();
+        let guard = guard.map_err(|source| Error::system("start", Path::new("/bin/sh"), source))?;
         let pid = child.id();
-        let status = wait(child, program.own_group, stop, &valgrind.path)?;
+        let status = wait(child, program.own_group, stop, &valgrind.path);
+        // The group's number may be another's from now on.
+        drop(guard);
+        let status = status?;
         if !status.success() {
             return Err(Error::Ended {
                 program: program.program.clone(),
