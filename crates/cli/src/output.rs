@@ -26,17 +26,22 @@ pub(crate) fn note(text: &str) {
 /// Text with control characters as `\u{1b}`: what a study or a server says must not steer the
 /// terminal, nor turn the direction of what follows.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| {
-        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        (c.is_control() && c != '\n' && c != '\t') || turns
-    };
+    escaped_by(text, |c, safe| safe.extend(c.escape_unicode()))
+}
+
+fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && c != '\n' && c != '\t') || turns
+}
+
+fn escaped_by(text: &str, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match steers(c) {
-            true => safe.extend(c.escape_unicode()),
+            true => escape(c, &mut safe),
             false => safe.push(c),
         }
     }
@@ -59,7 +64,15 @@ pub(crate) fn show(
 
 /// Prints one value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    text(&serde_json::to_string_pretty(value).context("can't write the result as JSON")?)
+    text(&json_text(value)?)
+}
+
+/// One value as indented JSON in which nothing steers the terminal: characters that would are in
+/// its strings only, and have a form of JSON's there (`\u202e`).
+pub(crate) fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(value).context("can't write the result as JSON")?;
+    let escaped = escaped_by(&text, |c, safe| safe.push_str(&format!("\\u{:04x}", u32::from(c))));
+    Ok(escaped.into_owned())
 }
 
 /// Prints bytes as they are.
@@ -81,5 +94,14 @@ mod tests {
         assert!(matches!(escaped("plain\ttext\nin Gr\u{fc}n"), Cow::Borrowed(_)));
         let title = "a\u{1b}]0;b\u{7}c\r\u{9b}2J\u{202e}d";
         assert_eq!(escaped(title), "a\\u{1b}]0;b\\u{7}c\\u{d}\\u{9b}2J\\u{202e}d");
+    }
+
+    #[test]
+    fn json_that_does_not_steer_is_json() {
+        let title = "a\u{1b}]0;b\u{7}c\r\n\u{7f}\u{9b}2J\u{202e}d\u{2069} in Gr\u{fc}n";
+        let text = json_text(&[title]).unwrap();
+        assert_eq!(escaped(&text), text);
+        assert!(text.contains(r"\u007f\u009b2J\u202ed\u2069 in Grün"), "{text}");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [title]);
     }
 }

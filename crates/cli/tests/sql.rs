@@ -291,6 +291,25 @@ fn tables_beside_the_store_of_files_are_refused() {
     assert_eq!(fs::read_to_string(place.path("victim.csv")).unwrap(), "1\n");
 }
 
+/// A file may ask for 4 GiB by its first bytes.
+#[test]
+fn tables_of_xz_are_refused() {
+    let place = Place::new();
+    fs::write(place.path("t.xz"), "").unwrap();
+    for (kind, key, value) in [
+        ("csv", "compression", "xz"),
+        ("json", "format.compression", "XZ"),
+        ("csv", "FORMAT.COMPRESSION.ANY", "Xz"),
+    ] {
+        let create = format!(
+            "create external table t (a bigint) stored as {kind} location 't.xz' \
+             options ('{key}' '{value}')"
+        );
+        let said = place.fails(&["sql", &create], 2);
+        assert!(said.contains("xz -d"), "{said}");
+    }
+}
+
 /// Room for the ends of a batch's values.
 #[test]
 fn a_csv_file_with_more_columns_than_the_limit_takes_is_refused() {

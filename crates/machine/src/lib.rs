@@ -24,6 +24,7 @@ pub mod private_directory;
 pub mod process;
 pub mod regular_file;
 pub mod scheduling;
+pub mod search_path;
 mod sysroot;
 pub mod tlb;
 pub mod topology;

@@ -56,7 +56,7 @@ pub use measures::{FunctionShare, LABEL, Quantity, TIER};
 pub use preset::{Preset, THIS_MACHINE, THIS_MACHINE_L2};
 pub use program::{Environment, Program, User};
 pub use program_counts::{FunctionCounts, ProgramCounts};
-pub use run::Outcome;
+pub use run::{OUTPUT_BYTES_MAX, Outcome};
 pub use valgrind::Valgrind;
 
 /// The tool that counts.

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ const ARRAY: usize = 1 << 20;
 const LINES: i64 = (ARRAY / LINE) as i64;
 /// The variable with the number of passes over the array.
 const PASSES: &str = "WORKAHEAD_TEST_PASSES";
+/// In the process that is killed: the file that its program writes.
+const KILLED: &str = "WORKAHEAD_TEST_KILLED";
 
 /// One load per line of the array.
 #[inline(never)]
@@ -198,8 +201,41 @@ fn a_stop_ends_the_program_and_leaves_nothing_behind() {
         run.join().unwrap().unwrap_err()
     });
     assert!(matches!(error, Error::Stopped), "{error}");
-    let pid = std::fs::read_to_string(&mark).unwrap();
-    // Killed children of a killed parent are reaped by the system's first process, in its time.
+    assert_ends(&std::fs::read_to_string(&mark).unwrap());
+}
+
+/// Also the other half of itself: a process that counts a program and is killed meanwhile.
+#[test]
+fn a_program_ends_with_a_killed_process() {
+    if let Some(mark) = std::env::var_os(KILLED).map(PathBuf::from) {
+        let path = mark.display();
+        let script = format!("echo $$ > {path}.new; mv {path}.new {path}; sleep 61; :");
+        let of = InstrumentedRun::new(Tool::Cachegrind, caches("1MiB,16,64"));
+        run(&of, &Program::new("sh", ["-c", &script]));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mark: PathBuf = folder.path().join("started");
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_program_ends_with_a_killed_process"])
+        .env(KILLED, &mark)
+        // What it leaves of its files goes with the folder.
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !mark.exists() {
+        assert!(process.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_ends(&std::fs::read_to_string(&mark).unwrap());
+}
+
+/// Killed children of a killed parent are reaped by the system's first process, in its time.
+fn assert_ends(pid: &str) {
     let lives = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         stat.is_ok_and(|stat| !stat.contains(") Z "))

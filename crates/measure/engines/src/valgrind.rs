@@ -165,8 +165,8 @@ impl CountedProgram for WorkerProgram {
         let mut program =
             Program::new(&self.command.program, self.command.arguments.iter().cloned());
         program.input = Request { runs: times, ..self.request.clone() }.to_json();
-        // It starts none, and a run that is confined may leave its group as little as it may.
-        program.own_group = false;
+        // A run that is confined may not give it one; its own group is guarded by its supervisor.
+        program.own_group = !crate::works_in_this_process(&self.request.engine);
         program
     }
 
@@ -246,6 +246,17 @@ mod tests {
         let request = Request::parse(&program.input).unwrap();
         assert_eq!((request.runs, request.cell.protocol), (3, Protocol::default()));
         assert_eq!(program.arguments, ["worker"]);
+    }
+
+    /// Which a guard needs that ends it when this process is killed.
+    #[test]
+    fn only_a_worker_of_an_unconfined_run_has_a_group_of_its_own() {
+        let mut worker = worker_program(Answer::default());
+        assert!(worker.program(1).own_group);
+        for confined in ["duckdb", "datafusion"] {
+            worker.request.engine = confined.to_owned();
+            assert!(!worker.program(1).own_group, "{confined}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use workahead_machine::process::Guard;
+use workahead_machine::search_path;
 
 use crate::error::Error;
 use crate::kernel::{attachable, enabled, running};
@@ -44,7 +45,7 @@ pub struct External {
     name: String,
 }
 
-/// The program of this name: a path, or in `PATH`.
+/// The program of this name: a path, or in an absolute directory of `PATH`.
 ///
 /// # Errors
 ///
@@ -55,8 +56,7 @@ pub fn program(name: &str) -> Result<PathBuf, Error> {
         return if path.is_file() { Ok(path) } else { Err(Error::NoProgram(name.to_owned())) };
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&folders).map(|folder| folder.join(name));
-    found.find(|path| path.is_file()).ok_or_else(|| Error::NoProgram(name.to_owned()))
+    search_path::program(&folders, name).ok_or_else(|| Error::NoProgram(name.to_owned()))
 }
 
 impl External {

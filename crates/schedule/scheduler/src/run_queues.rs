@@ -307,6 +307,20 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_several_lines_is_one() {
+        let place = Fixture::new("name");
+        let thread = |ms| {
+            place.thread((100, 100), Some(0), ms, ms);
+            fs::write(place.0.join("proc/100/comm"), "a\nno answer\r\n\tb\n").unwrap();
+        };
+        thread(1);
+        let mut queues = RunQueues::begin(&place.0, 1);
+        thread(2);
+        queues.refresh();
+        assert_eq!(queues.groups(Key::AddressSpace)[0].name, "a no answer b (100)");
+    }
+
+    #[test]
     fn shared_pages_are_divided() {
         let place = Fixture::new("pages");
         place.thread((100, 100), Some(0), 0, 1);

@@ -50,8 +50,7 @@ impl Out {
         value: &impl Serialize,
         target: &target::TargetArguments,
     ) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(value);
-        self.text(&text.context("can't write the result as JSON")?, target)
+        self.text(&output::json_text(value)?, target)
     }
 }
 

@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use rustix::process::setpriority_process;
+use rustix::process::{Signal, setpriority_process};
 use serde::{Deserialize, Serialize};
+use workahead_machine::process::Guard;
 use workahead_scheduler::{Load, LoadResult, Window, Work};
 
 use crate::output;
@@ -108,24 +109,32 @@ pub(super) struct Program {
     pub(super) nice: u8,
 }
 
-/// Programs that run; killed when dropped.
+/// Programs that run; killed when dropped, and with this process.
 #[derive(Default)]
-pub(super) struct Running(Vec<Child>);
+pub(super) struct Running(Vec<(Child, Guard)>);
 
 impl Running {
     /// Starts this program as one of a load; returns the number of its process.
     pub(super) fn start(&mut self, program: Program, window: Window) -> anyhow::Result<u32> {
         let me = std::env::current_exe().context("can't find this program's own file")?;
         let ms = |time: Duration| format!("{}ms", time.as_millis());
-        let mut command = Command::new(me);
+        let mut command = Guard::waiting(me);
         command.args(["scheduler", "load", program.kind.word(), &program.threads.to_string()]);
         command.args([ms(window.settle), ms(window.time)]);
         command.args(program.is_pinned.then_some("--pinned"));
         command.args(["--nice", &program.nice.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let child = command.spawn().context("can't start a program to schedule")?;
+        command.stdout(Stdio::piped());
+        self.begin(command)
+    }
+
+    /// Starts a command that waits for its guard.
+    fn begin(&mut self, mut command: Command) -> anyhow::Result<u32> {
+        let mut child = command.spawn().context("can't start a program to schedule")?;
+        let guard = Guard::over(&mut child, Signal::KILL);
+        let mut guard = guard.context("can't start a process that watches a program")?;
+        guard.begin(b"");
         let pid = child.id();
-        self.0.push(child);
+        self.0.push((child, guard));
         Ok(pid)
     }
 
@@ -133,7 +142,7 @@ impl Running {
     pub(super) fn finish(mut self) -> anyhow::Result<Vec<LoadCounts>> {
         let start = Instant::now();
         let mut counted = Vec::new();
-        for child in &mut self.0 {
+        for (child, guard) in &mut self.0 {
             let status = loop {
                 match child.try_wait()? {
                     Some(status) => break status,
@@ -141,6 +150,7 @@ impl Running {
                     None => std::thread::sleep(Duration::from_millis(20)),
                 }
             };
+            guard.dismiss();
             ensure!(status.success(), "a program of the load ended with {status}");
             // A line: a pipe holds it.
             let mut printed = String::new();
@@ -156,10 +166,69 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        for child in &mut self.0 {
+        for (child, guard) in &mut self.0 {
             // It may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();
+            guard.dismiss();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use workahead_machine::Sysroot;
+    use workahead_machine::process::Tree;
+
+    use super::*;
+
+    /// In the process that is killed: the file for the number of its program.
+    const KILLED: &str = "WORKAHEAD_TEST_KILLED";
+    /// Much more than a shell takes.
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// Also the other half of itself: a process that starts a program, says its number and waits.
+    #[test]
+    fn a_program_ends_with_a_killed_process() {
+        if let Some(number) = std::env::var_os(KILLED) {
+            let mut command = Guard::waiting("sleep");
+            command.arg("60").stdout(Stdio::null());
+            let mut running = Running::default();
+            let pid = running.begin(command).unwrap();
+            fs::write(number, format!("{pid}\n")).unwrap();
+            loop {
+                std::thread::park();
+            }
+        }
+        let place = tempfile::tempdir().unwrap();
+        let number = place.path().join("number");
+        let test = "commands::scheduler::load::tests::a_program_ends_with_a_killed_process";
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env(KILLED, &number)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        let pid = loop {
+            let written = fs::read_to_string(&number).unwrap_or_default();
+            if let Some(pid) = written.strip_suffix('\n') {
+                break pid.parse().unwrap();
+            }
+            assert!(started.elapsed() < SOON && process.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut tree = Tree::of(pid);
+        assert_eq!(tree.look(&Sysroot::live()).running(), 1);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let killed = Instant::now();
+        while tree.look(&Sysroot::live()).running() > 0 {
+            assert!(killed.elapsed() < SOON, "{pid} runs on");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -38,11 +38,15 @@ pub(super) fn check_targets(plan: &LogicalPlan) -> Result<()> {
     .map(drop)
 }
 
-/// An error for a table that DataFusion reads or writes beside the store of local files, and for
-/// one of Arrow's whose names don't say so: there it takes any four bytes for a length.
+/// An error for a table that DataFusion reads or writes beside the store of local files, for one of
+/// Arrow's whose names don't say so: there it takes any four bytes for a length; and for one of xz,
+/// which takes as much memory as the first bytes of a file say, up to 4 GiB.
 fn check_external(table: &CreateExternalTable) -> Result<()> {
     if table.unbounded {
         return plan_err!("an unbounded table is not supported: leave UNBOUNDED out");
+    }
+    if table.options.iter().any(|(key, value)| is_xz(key, value)) {
+        return plan_err!("files of xz are not read: decompress them (xz -d), or use gzip or zstd");
     }
     if !table.file_type.eq_ignore_ascii_case("arrow") {
         return Ok(());
@@ -65,6 +69,13 @@ fn check_external(table: &CreateExternalTable) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether an option of a table says that its files are compressed by xz. DataFusion leaves out
+/// what follows the last word that it knows of a key.
+fn is_xz(key: &str, value: &str) -> bool {
+    let mut words = key.split('.');
+    words.any(|word| word.eq_ignore_ascii_case("compression")) && value.eq_ignore_ascii_case("xz")
 }
 
 /// Whether all files below a directory are named as Arrow's.

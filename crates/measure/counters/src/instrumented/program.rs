@@ -37,8 +37,9 @@ pub struct Program {
     pub folder: Option<PathBuf>,
     /// The user it runs as; the caller's when `None`. Only root may name another.
     pub user: Option<User>,
-    /// Whether it has a process group of its own, of which nothing is left when it has ended; it
-    /// stays in this process's otherwise, for programs that start none.
+    /// Whether it has a process group of its own, of which nothing is left when it has ended or
+    /// this process was killed; it stays in this process's otherwise, and ends with that, for
+    /// programs that start none.
     pub own_group: bool,
 }
 

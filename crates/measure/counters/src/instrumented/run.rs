@@ -16,6 +16,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 use tempfile::TempDir;
+use workahead_machine::process::Guard;
 use workahead_machine::regular_file;
 
 use super::valgrind::{COUNTS, REMARKS};
@@ -26,7 +27,7 @@ use super::{Error, InstrumentedRun, Processes, Program, ProgramCounts, Span, Too
 pub struct Outcome {
     /// The counts.
     pub counted: ProgramCounts,
-    /// The program's standard output: its first MiB, enough to check an answer.
+    /// The program's standard output: its first [`OUTPUT_BYTES_MAX`], enough to check an answer.
     pub output: Vec<u8>,
     /// The last lines that it wrote to its error output; empty when it wrote none.
     pub errors: String,
@@ -37,7 +38,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A program may finish its files after SIGTERM; under valgrind that takes longer.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Bytes kept of an output.
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+pub const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Files of large servers have a few MiB.
 const COUNTS_BYTES_MAX: u64 = 256 << 20;
 /// Lines of an error output that errors show.
@@ -76,9 +77,15 @@ impl InstrumentedRun {
         }
         files.connect(&mut command)?;
         let child = command.spawn();
-        let child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
+        let mut child = child.map_err(|source| Error::system("start", &valgrind.path, source))?;
+        let guard = program.own_group.then(|| Guard::over_group(&mut child, Signal::KILL));
+        let guard = guard.transpose();
+        let guard = guard.map_err(|source| Error::system("start", Path::new("/bin/sh"), source))?;
         let pid = child.id();
-        let status = wait(child, program.own_group, stop, &valgrind.path)?;
+        let status = wait(child, program.own_group, stop, &valgrind.path);
+        // The group's number may be another's from now on.
+        drop(guard);
+        let status = status?;
         if !status.success() {
             return Err(Error::Ended {
                 program: program.program.clone(),

@@ -5,6 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use workahead_machine::search_path;
+
 use super::{Error, InstrumentedRun, Processes, Program, Span, Tool};
 
 /// An installed valgrind.
@@ -35,9 +37,7 @@ impl Valgrind {
     }
 
     fn on(path: &OsStr) -> Result<Self, Error> {
-        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-        let found = folders.map(|folder| folder.join("valgrind")).find(|path| path.is_file());
-        Self::at(&found.ok_or(Error::NoValgrind)?)
+        Self::at(&search_path::program(path, "valgrind").ok_or(Error::NoValgrind)?)
     }
 
     /// The one at this path.

@@ -12,10 +12,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use workahead_counters::instrumented::{Environment, Program, User};
-use workahead_study::engine::EngineError;
+use workahead_counters::instrumented::{Environment, OUTPUT_BYTES_MAX, Program, User};
+use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::ExplainRequest;
-use workahead_workloads::session::{Dialect, Session, SessionError};
+use workahead_workloads::session::{self, Dialect, Session, SessionError};
 
 use super::{Connection, Server};
 use crate::attach;
@@ -39,11 +39,10 @@ impl Server {
         &mut self,
         database: &str,
         statement: &ExplainRequest,
+        stop: &Stop,
     ) -> Result<SingleBackend, EngineError> {
         let statement = checked(statement).map_err(EngineError::failed)?;
-        let failed =
-            |error| EngineError::failed(format!("run the statement on the server first: {error}"));
-        let rows = self.rows(database, &statement).map_err(failed)?;
+        let rows = self.rows(database, &statement, stop)?;
         self.process.stop();
         let settings = format!("config_file={}", self.home.settings().display());
         let words = ["--single".into(), "-j".into(), "-D".into(), self.home.data().into()];
@@ -56,21 +55,72 @@ impl Server {
         Ok(SingleBackend { statement, program, rows })
     }
 
-    fn rows(&self, database: &str, statement: &ExplainRequest) -> Result<Vec<Row>, SessionError> {
-        let mut connection = Connection::open(&self.client(database).address)?;
-        statement.settings.iter().try_for_each(|text| connection.run(text))?;
-        let mut rows = Vec::new();
-        connection.query_text(&statement.text, &mut |row| {
-            let mut values = Row::new();
-            for column in 0..row.columns() {
-                if !row.is_null(column)? {
-                    values.insert(column + 1, row.text(column)?.to_owned());
-                }
+    fn rows(
+        &self,
+        database: &str,
+        statement: &ExplainRequest,
+        stop: &Stop,
+    ) -> Result<Vec<Row>, EngineError> {
+        let mut connection = Connection::open(&self.client(database).address).map_err(failed)?;
+        statement.settings.iter().try_for_each(|text| connection.run(text)).map_err(failed)?;
+        let (mut kept, mut refusal) = (KeptRows::default(), None);
+        let ran = connection.query_text(&statement.text, &mut |row| {
+            kept.keep(row, stop).map_err(|error| {
+                refusal = Some(error);
+                // The connection is given up, with the rows that it still has.
+                SessionError::Gone("its rows are not read".to_owned())
+            })
+        });
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None => ran.map(|_| kept.rows).map_err(failed),
+        }
+    }
+}
+
+fn failed(error: SessionError) -> EngineError {
+    EngineError::failed(format!("run the statement on the server first: {error}"))
+}
+
+/// A single backend prints more around a value.
+const AROUND_VALUE_BYTES: u64 = 40;
+
+/// The server's rows, kept as long as those of a single backend can be compared with them: of its
+/// output only the beginning is there.
+#[derive(Debug, Default)]
+struct KeptRows {
+    rows: Vec<Row>,
+    /// No more than are printed.
+    bytes: u64,
+}
+
+impl KeptRows {
+    /// Keeps one more.
+    ///
+    /// # Errors
+    /// When they are too many, or a stop was requested.
+    fn keep(&mut self, row: session::Row<'_>, stop: &Stop) -> Result<(), EngineError> {
+        if stop.is_requested() {
+            return Err(EngineError::Stopped);
+        }
+        let mut values = Row::new();
+        self.bytes += END.len() as u64;
+        for column in 0..row.columns() {
+            if !row.is_null(column).map_err(failed)? {
+                let value = row.text(column).map_err(failed)?;
+                self.bytes += AROUND_VALUE_BYTES + value.len() as u64;
+                values.insert(column + 1, value.to_owned());
             }
-            rows.push(values);
-            Ok(())
-        })?;
-        Ok(rows)
+        }
+        if self.bytes > OUTPUT_BYTES_MAX {
+            return Err(EngineError::failed(format!(
+                "the statement's rows are more than {} MiB as text, and can't be compared with \
+                 those of a single backend: choose one with fewer, such as an aggregate of them",
+                OUTPUT_BYTES_MAX >> 20
+            )));
+        }
+        self.rows.push(values);
+        Ok(())
     }
 }
 
@@ -169,6 +219,8 @@ fn row(mut part: &str) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
+    use workahead_workloads::session::Value;
+
     use super::*;
 
     /// As PostgreSQL 15 prints `select 1 as a, null as b, 'x: "y"' || chr(10) || 'z' as c`, twice.
@@ -218,6 +270,29 @@ mod tests {
             single_backend(vec![other]).check(OUTPUT.as_bytes(), "", 1).unwrap_err().to_string();
         assert!(says.contains("other rows") && !says.contains('\n'), "{says}");
         assert!(single_backend(Vec::new()).check(OUTPUT.as_bytes(), "", 1).is_err());
+    }
+
+    #[test]
+    fn rows_are_kept_as_long_as_they_can_be_compared() {
+        let long = "x".repeat(100_000);
+        for values in [&[Value::Null; 3][..], &[], &[Value::Text("")], &[Value::Text(&long)]] {
+            let (mut kept, stop) = (KeptRows::default(), Stop::new());
+            let mut keep = || kept.keep(session::Row::new(&values), &stop).err();
+            let says = (0..OUTPUT_BYTES_MAX).find_map(|_| keep()).unwrap().to_string();
+            assert!(says.contains("more than 1 MiB") && !says.contains('\n'), "{says}");
+            assert!(kept.bytes < OUTPUT_BYTES_MAX + 200_000);
+        }
+    }
+
+    #[test]
+    fn a_stop_is_seen_between_two_rows() {
+        let (mut kept, stop) = (KeptRows::default(), Stop::new());
+        let values: &[Value<'_>] = &[Value::Text("a"), Value::Null];
+        let row = session::Row::new(&values);
+        kept.keep(row, &stop).unwrap();
+        stop.request();
+        assert!(matches!(kept.keep(row, &stop), Err(EngineError::Stopped)));
+        assert_eq!(kept.rows, [Row::from([(1, "a".to_owned())])]);
     }
 
     #[test]

@@ -146,7 +146,11 @@ pub(super) trait Database {
 
     /// A statement in a single backend, if it [has one](Self::has_single_backend); the server is
     /// stopped.
-    fn single_backend(&mut self, _: &ExplainRequest) -> Result<SingleBackend, EngineError> {
+    fn single_backend(
+        &mut self,
+        _: &ExplainRequest,
+        _: &Stop,
+    ) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", self.name())))
     }
 

@@ -74,7 +74,7 @@ impl DatabaseEngine {
         let (start, caches) = (cell.protocol.start, config.caches.as_deref());
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.has_single_backend() {
-            true => valgrind.count(&self.database.single_backend(&statement)?, how, stop)?,
+            true => valgrind.count(&self.database.single_backend(&statement, stop)?, how, stop)?,
             false => valgrind.count(&self.worker_program(cell, &statement)?, how, stop)?,
         };
         Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })

@@ -84,8 +84,12 @@ impl private::Server for Server {
         Server::pids(self)
     }
 
-    fn single_backend(&mut self, statement: &ExplainRequest) -> Result<SingleBackend, EngineError> {
-        Server::single_backend(self, CURRENT, statement)
+    fn single_backend(
+        &mut self,
+        statement: &ExplainRequest,
+        stop: &Stop,
+    ) -> Result<SingleBackend, EngineError> {
+        Server::single_backend(self, CURRENT, statement, stop)
     }
 }
 

@@ -55,7 +55,11 @@ pub(super) trait Server: Sized {
     const HAS_SINGLE_BACKEND: bool = false;
 
     /// See [`Database::single_backend`].
-    fn single_backend(&mut self, _: &ExplainRequest) -> Result<SingleBackend, EngineError> {
+    fn single_backend(
+        &mut self,
+        _: &ExplainRequest,
+        _: &Stop,
+    ) -> Result<SingleBackend, EngineError> {
         Err(EngineError::refused(format!("{} has no process that ends", Self::NAME)))
     }
 }
@@ -162,9 +166,13 @@ impl<S: Server> Database for Private<S> {
         S::HAS_SINGLE_BACKEND
     }
 
-    fn single_backend(&mut self, statement: &ExplainRequest) -> Result<SingleBackend, EngineError> {
+    fn single_backend(
+        &mut self,
+        statement: &ExplainRequest,
+        stop: &Stop,
+    ) -> Result<SingleBackend, EngineError> {
         let (server, _) = self.serving.as_mut().ok_or_else(stopped)?;
-        server.single_backend(statement)
+        server.single_backend(statement, stop)
     }
 
     fn last_words(&mut self) -> Option<String> {

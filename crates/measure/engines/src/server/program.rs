@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
+use workahead_machine::search_path;
 
 use super::Error;
 
@@ -97,7 +98,7 @@ fn matching(pattern: &str) -> Vec<PathBuf> {
 }
 
 fn path() -> Vec<PathBuf> {
-    std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect()
+    search_path::directories(&std::env::var_os("PATH").unwrap_or_default()).collect()
 }
 
 /// `postgres (PostgreSQL) 15.18 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-…`: the first word

@@ -139,8 +139,10 @@ fn kb(line: &str, name: &str) -> Option<u64> {
     line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
+/// On one line: a process may name itself as it likes (`PR_SET_NAME`, prctl(2)).
 fn name(proc: &Path, pid: u32) -> String {
-    text(&proc.join(format!("{pid}/comm"))).unwrap_or_default().trim().to_owned()
+    let name = text(&proc.join(format!("{pid}/comm"))).unwrap_or_default();
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -102,8 +102,15 @@ impl Load {
     /// # Errors
     /// If one can't be started, or there are no control groups for it.
     pub(super) fn start(&'static self, window: Window) -> anyhow::Result<RunningLoad> {
-        let mut started =
-            RunningLoad { load: self, running: Running::default(), _groups: Vec::new() };
+        let mut started = RunningLoad {
+            load: self,
+            running: Running::default(),
+            _groups: Vec::new(),
+            _controller: None,
+        };
+        if self.programs.iter().any(|member| matches!(member.share, Share::Weight(_))) {
+            started._controller = Some(Controller::enable(Path::new(ROOT))?);
+        }
         for member in self.programs {
             let group = match member.share {
                 Share::Weight(weight) => Some(Group::make(Path::new(ROOT), weight)?),
@@ -160,9 +167,10 @@ impl Load {
 /// A load that runs.
 pub(super) struct RunningLoad {
     load: &'static Load,
-    // Dropped in this order: a group goes when it is empty.
+    // Dropped in this order: a group goes when it is empty, the controller after its groups.
     running: Running,
     _groups: Vec<Group>,
+    _controller: Option<Controller>,
 }
 
 impl RunningLoad {
@@ -178,6 +186,33 @@ impl RunningLoad {
 
 const ROOT: &str = "/sys/fs/cgroup";
 
+/// The controller of weights, for the groups below one. Where it was not enabled before, it is
+/// disabled again when dropped.
+#[derive(Debug)]
+struct Controller(Option<PathBuf>);
+
+impl Controller {
+    fn enable(group: &Path) -> anyhow::Result<Self> {
+        let control = group.join("cgroup.subtree_control");
+        let no = || format!("can't enable weights by {}", control.display());
+        let before = std::fs::read_to_string(&control).with_context(no)?;
+        if before.split_whitespace().any(|name| name == "cpu") {
+            return Ok(Self(None));
+        }
+        std::fs::write(&control, "+cpu").with_context(no)?;
+        Ok(Self(Some(control)))
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        if let Some(control) = &self.0 {
+            // Refused where another group has enabled it below itself meanwhile.
+            let _ = std::fs::write(control, "-cpu");
+        }
+    }
+}
+
 /// A control group of a weight; removed when dropped.
 #[derive(Debug)]
 struct Group(PathBuf);
@@ -189,7 +224,6 @@ impl Group {
         let no = || format!("can't make the control group {}", group.display());
         // Left by a killed run; refused unless it is empty.
         let _ = std::fs::remove_dir(&group);
-        std::fs::write(root.join("cgroup.subtree_control"), "+cpu").with_context(no)?;
         std::fs::create_dir(&group).with_context(no)?;
         let group = Self(group);
         std::fs::write(group.0.join("cpu.weight"), weight.to_string())
@@ -225,6 +259,23 @@ mod tests {
 
     fn counted(work: u64, cpu_s: f64) -> LoadCounts {
         LoadCounts { work, cpu_s, ..LoadCounts::default() }
+    }
+
+    #[test]
+    fn the_controller_is_left_as_it_was() {
+        let root = tempfile::tempdir().unwrap();
+        let control = root.path().join("cgroup.subtree_control");
+        let read = || std::fs::read_to_string(&control).unwrap();
+        for before in ["cpuset memory pids\n", ""] {
+            std::fs::write(&control, before).unwrap();
+            let controller = Controller::enable(root.path()).unwrap();
+            assert_eq!(read(), "+cpu");
+            drop(controller);
+            assert_eq!(read(), "-cpu");
+        }
+        std::fs::write(&control, "cpu memory\n").unwrap();
+        drop(Controller::enable(root.path()).unwrap());
+        assert_eq!(read(), "cpu memory\n");
     }
 
     #[test]
