@@ -258,13 +258,9 @@ mod tests {
             assert_eq!(found, files.files.get_ranges(&location, &ranges).await.unwrap());
             assert_eq!(found[1], bytes[5..70_000]);
             // Nothing is allocated for a range that isn't there, or for one as often as it is said.
-            for lies in [
-                vec![99_999..100_001],
-                vec![0..u64::MAX],
-                vec![1 << 40..(1 << 40) + 1],
-                vec![0..99_000; 2],
-            ] {
-                let said = files.get_ranges(&location, &lies).await.unwrap_err().to_string();
+            for lie in [99_999..100_001, 0..u64::MAX, 1 << 40..(1 << 40) + 1, 0..99_000] {
+                let ranges = [lie, 0..99_000];
+                let said = files.get_ranges(&location, &ranges).await.unwrap_err().to_string();
                 assert!(said.contains("beyond its end, or in the same place"), "{said}");
             }
             let pipe = Path::from_absolute_path(&pipe).unwrap();

@@ -158,13 +158,12 @@ mod tests {
     use datafusion::arrow::datatypes::Int64Type;
     use datafusion::arrow::ipc::writer::FileWriter;
     use datafusion::common::tree_node::TreeNodeRecursion;
+    use datafusion::datasource::file_format::options::ArrowReadOptions;
     use datafusion::execution::SessionStateBuilder;
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::file::properties::WriterProperties;
     use datafusion::physical_plan::collect;
-    use datafusion::prelude::{
-        ArrowReadOptions, ParquetReadOptions, SessionConfig, SessionContext,
-    };
+    use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Metrics: the catalogue, independent of the machine.
 //!
-//! The catalogue (`tables/metrics.toml`) gives each metric its name, its unit, and the groups that a
-//! study names (`counters = ["cpi", "l2"]`). How it is computed, or why it can't be, is a matter of
-//! each machine's [table](crate::table).
+//! The catalogue (`tables/metrics.toml`) gives each metric its name, its unit, and the groups that
+//! a study names (`counters = ["cpi", "l2"]`). How it is computed, or why it can't be, is a matter
+//! of each machine's [table](crate::table).
 //!
 //! Where accesses are counted a rate stands twice: per 1000 instructions and per access. Hassanein
 //! et al. (2008) leave open which of them they print (ledger D5).

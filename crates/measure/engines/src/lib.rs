@@ -30,6 +30,7 @@ mod der;
 pub mod duckdb;
 mod error_context;
 pub mod fill;
+mod in_process;
 pub mod load;
 pub mod mariadb;
 pub mod observer;
@@ -45,6 +46,7 @@ pub mod valgrind;
 use std::path::{Path, PathBuf};
 
 use attach::Target;
+pub use in_process::works_in_this_process;
 use scheduler::WithScheduler;
 use served::DatabaseEngine;
 pub use stream::wait_until;
@@ -83,12 +85,6 @@ pub fn register(registry: &mut EngineRegistry) {
     ] {
         registry.register(entry);
     }
-}
-
-/// Whether an engine's statements run in the process that opened it, which they may end.
-#[must_use]
-pub fn works_in_this_process(engine: &str) -> bool {
-    matches!(engine, "duckdb" | "datafusion")
 }
 
 /// The directory of an engine's data, below that of all engines: this user's alone, made if it is

@@ -30,7 +30,7 @@ use workahead_scheduler::{Roles, Settings, changed};
 use workahead_study::cell::Cell;
 use workahead_study::engine::{Engine, EngineError, Need, Reason, Sample, Stop};
 
-use crate::works_in_this_process;
+use crate::in_process::works_in_this_process;
 
 const KEY: &str = "scheduler";
 

@@ -166,7 +166,7 @@ impl CountedProgram for WorkerProgram {
             Program::new(&self.command.program, self.command.arguments.iter().cloned());
         program.input = Request { runs: times, ..self.request.clone() }.to_json();
         // A run that is confined may not give it one; its own group is guarded by its supervisor.
-        program.own_group = !crate::works_in_this_process(&self.request.engine);
+        program.own_group = !crate::in_process::works_in_this_process(&self.request.engine);
         program
     }
 

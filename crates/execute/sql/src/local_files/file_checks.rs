@@ -118,7 +118,7 @@ impl FileChecks {
         let largest = ranges.iter().map(bytes).max().unwrap_or_default();
         let or = ", or write the file in smaller row groups";
         let fits_one = fits(("a column", or), largest as usize, || bytes_max(self.pool.as_ref()));
-        // A file may have holes: its size is no proof that it has so many bytes.
+        // A file may have holes, and be longer than what there is room for.
         let fits_all = fits(("a row group", or), all as usize, allowed);
         fits_one.and(fits_all).map_err(|why| failed(path, &why))
     }
