@@ -28,7 +28,7 @@ const UNSAFE_PACKAGES: [&str; 8] = [
 /// Property tests try this many inputs under a checker that runs the code 10 to 50 times slower.
 const fn cases_when_slow(depth: Depth) -> &'static str {
     match depth {
-        Depth::Usual | Depth::All => "3",
+        Depth::Usual | Depth::All => "2",
         Depth::Full => "8",
     }
 }
@@ -44,7 +44,7 @@ const OTHERS: [&str; 2] = ["--config", "profile.dev.package.\"*\".opt-level=0"];
 pub(crate) fn loom(workspace: &Workspace, depth: Depth) -> Stage {
     let mut command = workspace.cargo(&["test", "-p", "workahead-walks", "--test", "loom"]);
     // But the checker's own.
-    command.args(OTHERS).args(["--config", "profile.dev.package.loom.opt-level=1"]);
+    command.args(OTHERS).args(["--config", "profile.dev.package.loom.opt-level=3"]);
     command.env("CARGO_TARGET_DIR", workspace.target().join("loom")).env("RUSTFLAGS", "--cfg loom");
     match depth {
         // Three forced switches find nearly all faults of a small protocol, in seconds (loom's

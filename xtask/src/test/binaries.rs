@@ -130,13 +130,22 @@ fn binary(workspace: &Workspace, packages: &Packages, message: &Value) -> Option
     Some(Binary { package, kind, target, program, folder })
 }
 
+/// Tests that observe servers, and wait for most of their time: run beside those that compute.
+const WAITING: [&str; 3] = ["capacity", "capture", "hostile_servers"];
+
 /// Runs them all, and says a line of each that passes, everything of one that fails.
 pub(crate) fn run(binaries: &[Binary], running: &Running) -> Vec<ProgramRun> {
-    let next = Mutex::new(binaries.iter().enumerate());
+    let waits = |(_, binary): &(usize, &Binary)| {
+        running.beside > 1 && WAITING.contains(&binary.target.as_str())
+    };
+    let (waiting, computing): (Vec<_>, Vec<_>) = binaries.iter().enumerate().partition(waits);
+    let [waiting, computing] = [waiting, computing].map(|all| Mutex::new(all.into_iter()));
+    let lanes = std::iter::repeat_n(&computing, running.beside.max(1)).chain([&waiting]);
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..running.beside.clamp(1, binaries.len().max(1)) {
-            scope.spawn(|| {
+        for next in lanes {
+            let done = &done;
+            scope.spawn(move || {
                 loop {
                     let taken = next.lock().expect("nobody panics with it").next();
                     let Some((index, binary)) = taken else { break };

@@ -1,8 +1,7 @@
-//! Stages that wait for a guest: run as a process of their own beside the others, in turn, and
-//! shown when they are over, so that no output is mixed.
+//! Stages that wait for a guest, which computes on one CPU: run as a process of their own beside
+//! the others, and shown when they are over, so that no output is mixed.
 
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -20,9 +19,6 @@ use crate::workspace::Workspace;
 const STAGE: &str = "WORKAHEAD_STAGE";
 /// The file that it writes what came of it to.
 const RESULT: &str = "WORKAHEAD_STAGE_RESULT";
-
-/// One at a time: two guests would share the CPU that is left.
-static TURN: Mutex<()> = Mutex::new(());
 
 pub(super) fn requested() -> Option<String> {
     std::env::var(STAGE).ok()
@@ -54,7 +50,6 @@ pub(super) fn start<'scope>(
     command.env(STAGE, stage.word).env(RESULT, &result);
     println!("\n== {}: started beside what follows", stage.word);
     scope.spawn(move || {
-        let _turn = TURN.lock();
         let _ = std::fs::remove_file(&result);
         let ended = output_of(command);
         let (output, why) = match ended {
