@@ -55,8 +55,10 @@ pub(super) struct ParquetInput {
     metadata: ArrowReaderMetadata,
     /// Columns to read; all if none are named.
     columns: Option<Vec<usize>>,
-    /// Most bytes of a batch, and of a page of each column together.
+    /// Most bytes of a batch.
     bytes_max: usize,
+    /// Most bytes of a page of each column, together.
+    page_max: OnceLock<usize>,
     /// The memory of each row group, once its pages were looked through.
     rooms: Vec<OnceLock<Room>>,
 }
@@ -71,7 +73,14 @@ impl ParquetInput {
         let source = Source::new(file, interrupted)?;
         let metadata = footer::metadata(&source, bytes_max)?;
         let rooms = metadata.metadata().row_groups().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: Arc::new(source), metadata, columns: None, bytes_max, rooms })
+        Ok(Self {
+            source: Arc::new(source),
+            metadata,
+            columns: None,
+            bytes_max,
+            page_max: OnceLock::new(),
+            rooms,
+        })
     }
 
     pub(super) fn keep_only(&mut self, columns: Vec<usize>) {
@@ -168,9 +177,12 @@ impl ParquetInput {
         if let Some(room) = self.rooms[group].get() {
             return Ok(*room);
         }
-        // Under a small limit, as much as pages of usual files take.
-        let usual = self.reading_bytes().min(USUAL_BYTES);
-        let page_max = self.bytes_max.max(BYTES_MIN).max(usual);
+        // Of all row groups, so not looked for in each of them.
+        let page_max = *self.page_max.get_or_init(|| {
+            // Under a small limit, as much as pages of usual files take.
+            let usual = self.reading_bytes().min(USUAL_BYTES);
+            self.bytes_max.max(usual).max(BYTES_MIN)
+        });
         let mut sum = Room::default();
         for leaf in (0..self.metadata.parquet_schema().num_columns()).filter(|l| self.reads(*l)) {
             let room =
