@@ -141,7 +141,7 @@ impl ObjectStore for LocalFiles {
             // It says why.
             return self.files.get_ranges(location, ranges).await;
         };
-        let starts = self.checks.check(file.try_clone(), &path).await?;
+        let starts = self.checks.check(&file, &path).await?;
         self.checks.check_ranges(&path, &file, ranges)?;
         let read = match self.cached {
             CachedReads::Here => ranges.iter().map(|range| read(&file, range)).collect(),
@@ -189,7 +189,7 @@ impl ObjectStore for LocalFiles {
             && reads
             && found.range.end == found.meta.size
         {
-            self.checks.check(file.try_clone(), path).await?;
+            self.checks.check(file, path).await?;
         }
         Ok(found)
     }

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
-use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -57,14 +56,15 @@ impl FileChecks {
     }
 
     /// Refuses a file that a decoder should not be given.
-    pub(super) async fn check(&self, file: io::Result<File>, path: &Path) -> Result<ColumnStarts> {
-        let (now, is_named) = (SystemTime::now(), is_named_as_arrow(path));
-        let opened = file.and_then(|file| Ok((state(&file.metadata()?, is_named, now), file)));
-        let (before, file) = opened.map_err(|why| failed(path, &why))?;
+    pub(super) async fn check(&self, file: &File, path: &Path) -> Result<ColumnStarts> {
+        let about = file.metadata().map_err(|why| failed(path, &why))?;
+        let is_named = is_named_as_arrow(path);
+        let before = state(&about, is_named, SystemTime::now());
         let known = before.and_then(|state| self.known().get(&state).cloned());
         if let Some(known) = known {
             return Ok(known);
         }
+        let file = file.try_clone().map_err(|why| failed(path, &why))?;
         let pool = Arc::clone(&self.pool);
         // It may wait for a device.
         let looked = spawn_blocking(move || {
@@ -428,7 +428,7 @@ mod tests {
         let path = directory.path().join("t.arrow");
         let check = async |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            FileChecks::new(Arc::clone(&pool)).check(File::open(&path), &path).await
+            FileChecks::new(Arc::clone(&pool)).check(&File::open(&path).unwrap(), &path).await
         };
         check(&bytes).await.unwrap();
         // The ends of the two texts.
