@@ -7,7 +7,10 @@
 //!  3  compare; where it is another's  ─► the table's own `find`
 //! ```
 //!
-//! Steps 2 and 3 are the table's own functions. Only the hint of step 1 needs what it doesn't show,
+//! In a table of 1 to 16 MiB, whose control bytes the second-level cache holds or nearly, step 1 also
+//! hints at the entry of the first of them, and the next step is the table's own `find`.
+//!
+//! Steps 2 and 3 are the table's own functions. Only the hints of step 1 need what it doesn't show,
 //! where its control bytes lie: that is derived from the addresses of two entries, checked against
 //! each other. The address is never read through. Where the check fails, as with another layout in
 //! a later version, a batch is a loop of `find`: answers never depend on it.
@@ -16,7 +19,7 @@ use core::ptr;
 
 use hashbrown::HashTable;
 use workahead_walks::Intent;
-use workahead_walks::memory::{Hint, ToL2};
+use workahead_walks::memory::{Hint, ToL1, ToL2};
 
 use crate::Technique;
 
@@ -27,6 +30,9 @@ const BLOCK: usize = 128;
 const GROUP_BYTES: usize = 16;
 /// Tables up to this size are in cache, where hints are only work.
 const IN_CACHE_BYTES: usize = 1 << 20;
+/// Tables up to this size are near: an entry that was hinted at too much is cheap, and a step more
+/// is not.
+const NEAR_BYTES: usize = 16 << 20;
 
 /// Batched look-ups in a table, which they borrow.
 ///
@@ -125,8 +131,16 @@ impl<'t, T> TableLookup<'t, T> {
                 usize::from(width).clamp(1, BLOCK)
             }
         };
+        let is_near = self.table.allocation_size() <= NEAR_BYTES;
         let mut hashes = [0; BLOCK];
         for (keys, found) in keys.chunks(width).zip(found.chunks_mut(width)) {
+            if is_near {
+                self.hint_both(keys, &hash, &mut hashes);
+                for ((key, found), hash) in keys.iter().zip(found).zip(hashes) {
+                    *found = self.table.find(hash, |entry| is_key(entry, key));
+                }
+                continue;
+            }
             self.hint_control(keys, &hash, &mut hashes);
             self.first_candidates(&hashes, found);
             for ((key, found), hash) in keys.iter().zip(found).zip(hashes) {
@@ -153,13 +167,27 @@ impl<'t, T> TableLookup<'t, T> {
         }
     }
 
+    /// As [`hint_control`](Self::hint_control), and at the entry of the first control byte.
+    #[inline(always)]
+    fn hint_both<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, hashes: &mut [u64; BLOCK]) {
+        let mask = self.table.num_buckets() - 1;
+        for (key, kept) in keys.iter().zip(hashes) {
+            *kept = hash(key);
+            let Some(control) = self.control else { continue };
+            let first = *kept as usize & mask;
+            let entry = control.wrapping_sub((first + 1) * size_of::<T>());
+            for address in [control.wrapping_add(first), entry] {
+                ToL1::line(ptr::without_provenance(address), Intent::Read);
+            }
+        }
+    }
+
     /// The first entry that each key may be, by its control bytes, and a hint for its line. Without
     /// one the key is not there.
     #[inline(always)]
     fn first_candidates(&self, hashes: &[u64; BLOCK], found: &mut [Option<&'t T>]) {
         for (hash, found) in hashes.iter().zip(found) {
-            let bucket = self.table.iter_hash_buckets(*hash).next();
-            *found = bucket.and_then(|bucket| self.table.get_bucket(bucket));
+            *found = self.table.find(*hash, |_| true);
             if let Some(entry) = *found {
                 ToL2::line(ptr::from_ref(entry).cast(), Intent::Read);
             }
