@@ -29,10 +29,16 @@ use crate::technique::{Technique, drive, runs};
 use first_step::FirstStep;
 pub use iter::{IntoIter, Iter, IterMut};
 use probe::{Places, Probe};
-use table::{Slot, Table};
+use table::{Position, Slot, Table};
 
 /// Entries under way of [`HashIndex::insert_many`].
 const AHEAD: usize = 32;
+
+/// Inserts that found their bucket full, and the turns in which they did.
+struct Later<K, V> {
+    turn: usize,
+    inserts: VecDeque<(usize, Position, (K, V))>,
+}
 
 /// A hash map with batched look-ups.
 ///
@@ -327,18 +333,56 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         let entries = entries.into_iter();
         self.reserve(entries.size_hint().0);
         let mut ahead = VecDeque::with_capacity(AHEAD + 1);
+        let mut later = Later { turn: 0, inserts: VecDeque::new() };
         for (key, value) in entries {
             let hash = self.hasher.hash_one(&key);
             ToL1::line(self.table.home_place(hash).address(), Intent::Read);
-            ahead.push_back((hash, key, value));
+            ahead.push_back((hash, (key, value)));
             if ahead.len() > AHEAD
-                && let Some((hash, key, value)) = ahead.pop_front()
+                && let Some((hash, entry)) = ahead.pop_front()
             {
-                self.insert_hashed(hash, key, value);
+                self.begin_insert(hash, entry, &mut later);
             }
         }
-        for (hash, key, value) in ahead {
-            self.insert_hashed(hash, key, value);
+        for (hash, entry) in ahead {
+            self.begin_insert(hash, entry, &mut later);
+        }
+        while let Some((_, at, entry)) = later.inserts.pop_front() {
+            self.go_on(at, entry, &mut later);
+        }
+    }
+
+    /// Inserts an entry, at once or later, after those whose next bucket was hinted at some turns
+    /// ago. All with one key take the same way, one after the other: the last one stays the last.
+    #[inline(always)]
+    fn begin_insert(&mut self, hash: u64, entry: (K, V), later: &mut Later<K, V>) {
+        later.turn += 1;
+        let is_ready = |later: &Later<K, V>| match later.inserts.front() {
+            Some((turn, ..)) => later.turn - turn > AHEAD / 2,
+            None => false,
+        };
+        while is_ready(later)
+            && let Some((_, at, entry)) = later.inserts.pop_front()
+        {
+            self.go_on(at, entry, later);
+        }
+        if self.len() + later.inserts.len() >= self.capacity() {
+            // Before the table grows, and buckets are others.
+            while let Some((_, at, entry)) = later.inserts.pop_front() {
+                self.go_on(at, entry, later);
+            }
+            self.reserve(1);
+        }
+        let (at, _) = self.table.start(hash);
+        self.go_on(at, entry, later);
+    }
+
+    /// Inserts an entry where it is, or later into another bucket, which is hinted at.
+    #[inline(always)]
+    fn go_on(&mut self, mut at: Position, entry: (K, V), later: &mut Later<K, V>) {
+        if let Err(entry) = self.table.insert_here(&mut at, entry) {
+            ToL1::line(self.table.place(at).address(), Intent::Read);
+            later.inserts.push_back((later.turn, at, entry));
         }
     }
 

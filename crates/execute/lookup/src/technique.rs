@@ -15,7 +15,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
     /// One key to its end, then the next: for tables in cache. A hash index of 1 to 16 MiB hints at
-    /// the entries of 32 keys before it compares one.
+    /// the words and entries of 64 keys before it compares one.
     InTurn,
     /// A key to its end, with a hint for the one this many keys ahead: for one line a look-up.
     Distance(u16),

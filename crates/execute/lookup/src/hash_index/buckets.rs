@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use workahead_walks::Place;
 
 use super::first_step::{Apart, FirstStep, Lines};
-use super::shape::{HIGH, LOW, Layout, Shape, TAGS_BYTES};
+use super::shape::{LOW, Layout, Shape, TAGS_BYTES};
 use crate::memory::{Memory, Pages};
 
 /// The position of the overflow bits.
@@ -84,8 +84,8 @@ impl<K, V> Buckets<K, V> {
     /// Nobody changes the buckets during `'t`.
     #[inline(always)]
     pub(super) unsafe fn first_step<'t>(self) -> FirstStep<'t, K, V> {
-        // SAFETY: there are a word and slots for each bucket; where words lie apart, a power of two
-        // of them, as `Table::with_buckets` has it. The static bucket has a word without tags.
+        // SAFETY: there are a word and slots for each bucket. The static bucket has a word without
+        // tags.
         unsafe {
             match self.is_apart {
                 true => FirstStep::Apart(Apart::new(self.words, self.slots.cast(), self.count)),
@@ -109,8 +109,8 @@ impl<K, V> Buckets<K, V> {
     }
 
     #[inline(always)]
-    pub(super) fn home(self, spread: u64) -> usize {
-        high(spread, self.count)
+    pub(super) fn home(self, hash: u64) -> Home {
+        Home::of(hash, self.count)
     }
 
     /// The word of a bucket.
@@ -133,7 +133,7 @@ impl<K, V> Buckets<K, V> {
     /// full ones look everywhere.
     #[inline(always)]
     pub(super) fn jump(self, tag: u8, passed: u32) -> usize {
-        if passed < JUMPS && self.count > JUMP_MAX { 2 * usize::from(tag & 0x7f) + 1 } else { 1 }
+        if passed < JUMPS && self.count > JUMP_MAX { 2 * usize::from(tag) + 1 } else { 1 }
     }
 
     #[inline(always)]
@@ -163,52 +163,76 @@ impl<K, V> Buckets<K, V> {
     }
 }
 
-/// Brings a hash's randomness to its high bits, where its own function may have left none
-/// (Fibonacci hashing; Knuth, TAOCP 3, §6.4).
-#[inline(always)]
-pub(super) fn spread(hash: u64) -> u64 {
-    hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+/// Where a key is looked up first.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Home {
+    pub(super) bucket: usize,
+    /// Seven bits.
+    pub(super) tag: u8,
 }
 
-/// The bucket of a hash among `count`: those before it are for lower hashes.
-#[inline(always)]
-pub(super) fn high(spread: u64, count: usize) -> usize {
-    ((u128::from(spread) * count as u128) >> 64) as usize
-}
-
-/// Bits below those that choose among any usual number of buckets.
-#[inline(always)]
-pub(super) fn tag(spread: u64) -> u8 {
-    (spread >> 24) as u8 | 0x80
+impl Home {
+    /// Of a hash among `count` buckets: those before it are for lower hashes. The tag is made of
+    /// the bits after those that choose the bucket.
+    ///
+    /// A first product brings the hash's randomness to its high bits, where its own function may
+    /// have left none (Fibonacci hashing; Knuth, TAOCP 3, §6.4).
+    #[inline(always)]
+    pub(super) fn of(hash: u64, count: usize) -> Self {
+        let spread = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let product = u128::from(spread) * count as u128;
+        Self { bucket: (product >> 64) as usize, tag: (product as u64 >> 57) as u8 }
+    }
 }
 
 /// The bit that a key of a tag leaves where it does not find room.
 #[inline(always)]
 pub(super) fn overflow(tag: u8) -> u64 {
-    1 << (OVERFLOW_SHIFT + u32::from(tag & 7))
+    1 << (OVERFLOW_SHIFT + u32::from(tag % 8))
 }
 
-/// The highest bit of each tag that is equal to `tag`.
+/// A tag in each byte of a word: a load takes less than a product.
+static TAGS: [u64; 128] = {
+    let mut words = [0; 128];
+    let mut tag = 0;
+    while tag < words.len() {
+        words[tag] = (0x80 | tag as u64) * LOW;
+        tag += 1;
+    }
+    words
+};
+
+/// Bits of a slot in what [`same_tags`] returns.
+const SAME_BITS: u32 =
+    if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { 1 } else { 8 };
+
+/// The slots of a word whose tags are equal to `tag`.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
 pub(super) fn same_tags(word: u64, tag: u8) -> u64 {
-    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_cvtsi128_si64};
-    let tags = (u64::from(tag) * LOW).cast_signed();
+    use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_movemask_epi8};
+    let tags = TAGS[usize::from(tag % 128)];
     // SAFETY: the target has SSE2.
     let same = unsafe {
-        let same = _mm_cmpeq_epi8(_mm_cvtsi64_si128(word.cast_signed()), _mm_cvtsi64_si128(tags));
-        _mm_cvtsi128_si64(same)
+        let [word, tags] = [word, tags].map(|word| _mm_cvtsi64_si128(word.cast_signed()));
+        _mm_movemask_epi8(_mm_cmpeq_epi8(word, tags))
     };
-    same.cast_unsigned() & HIGH
+    u64::from(same.cast_unsigned()) & 0x7f
 }
 
-/// The highest bit of each tag that is equal to `tag`. One just above an equal one may be counted
+/// The slots of a word whose tags are equal to `tag`. One just above an equal one may be counted
 /// too when it differs in its lowest bit: a taken slot all the same, whose key is compared.
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline(always)]
 pub(super) fn same_tags(word: u64, tag: u8) -> u64 {
-    let differences = word ^ (u64::from(tag) * LOW);
-    differences.wrapping_sub(LOW) & !differences & HIGH
+    let differences = word ^ TAGS[usize::from(tag % 128)];
+    differences.wrapping_sub(LOW) & !differences & super::shape::HIGH
+}
+
+/// The first of some slots that [`same_tags`] returned.
+#[inline(always)]
+pub(super) fn same_slot(slots: u64) -> usize {
+    (slots.trailing_zeros() / SAME_BITS) as usize
 }
 
 /// The slot of the lowest bit.

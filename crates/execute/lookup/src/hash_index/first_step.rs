@@ -1,6 +1,6 @@
 //! The first step of a look-up, which most end with.
 //!
-//! It has few instructions: positions are shifts and products with constants, and the rare cases
+//! It has few instructions, and the rare cases
 //! are left to the steps of [`Table`](super::table::Table). A processor overlaps the more look-ups
 //! by itself the shorter they are.
 
@@ -11,7 +11,7 @@ use workahead_walks::Intent;
 use workahead_walks::memory::Hint;
 use workahead_walks::place::LINE_BYTES;
 
-use super::buckets::{high, overflow, same_tags, slot_of, spread, tag};
+use super::buckets::{Home, overflow, same_slot, same_tags};
 use super::shape::{Shape, TAGS_BYTES};
 
 /// By the kind of a table.
@@ -26,8 +26,7 @@ pub(crate) struct Apart<'t, K, V> {
     words: NonNull<u64>,
     /// The first slot of the first bucket; those after it lie in front of it.
     slots: NonNull<(K, V)>,
-    /// Below the bits of a hash that are the number of its bucket.
-    shift: u32,
+    count: usize,
     _entries: PhantomData<&'t (K, V)>,
 }
 
@@ -72,31 +71,45 @@ pub(crate) enum First<'t, K, V> {
 
 impl<'t, K, V> Apart<'t, K, V> {
     /// # Safety
-    /// There are `count` words, a power of two above one, and as many buckets of slots, which
-    /// nobody changes during `'t`; an entry lies in each slot whose tag is taken.
+    /// There are `count` words, one at least, and as many buckets of slots, which nobody changes
+    /// during `'t`; an entry lies in each slot whose tag is taken.
     #[inline(always)]
     pub(super) unsafe fn new(words: NonNull<u64>, slots: NonNull<(K, V)>, count: usize) -> Self {
-        let shift = (count as u64).leading_zeros() + 1;
-        Self { words, slots, shift, _entries: PhantomData }
+        Self { words, slots, count, _entries: PhantomData }
     }
 
-    /// The entry that a key of this hash is compared with first.
+    /// Where a key of this hash is looked up, with a hint for its word.
     #[inline(always)]
-    pub(super) fn likely(self, hash: u64) -> Likely<K, V> {
-        let spread = spread(hash);
-        let (bucket, tag) = ((spread >> self.shift) as usize, tag(spread));
-        // SAFETY: that many bits of a hash are below the number of words.
-        let word = u64::from_le(unsafe { self.words.add(bucket).read() });
-        let same = same_tags(word, tag);
+    pub(super) fn hinted<H: Hint>(self, hash: u64) -> Home {
+        let home = Home::of(hash, self.count);
+        H::line(self.word(home).cast().as_ptr(), Intent::Read);
+        home
+    }
+
+    #[inline(always)]
+    fn word(self, home: Home) -> NonNull<u64> {
+        // SAFETY: `Home::of` gives numbers of buckets.
+        unsafe { self.words.add(home.bucket) }
+    }
+
+    /// An entry of a bucket.
+    #[inline(always)]
+    fn entry(self, home: Home, slot: usize) -> NonNull<(K, V)> {
+        let before = slot * Shape::<K, V>::ENTRY;
+        // SAFETY: the bucket has a slot for every tag of its word.
+        unsafe { self.slots.byte_add(home.bucket * Shape::<K, V>::APART_STRIDE).byte_sub(before) }
+    }
+
+    /// The entry that a key is compared with first.
+    #[inline(always)]
+    pub(super) fn likely(self, home: Home) -> Likely<K, V> {
+        // SAFETY: it is a bucket's word.
+        let word = u64::from_le(unsafe { self.word(home).read() });
+        let same = same_tags(word, home.tag);
         if same != 0 {
-            let before = slot_of(same) * Shape::<K, V>::ENTRY;
-            // SAFETY: the bucket has a slot for every tag of its word.
-            let entry = unsafe {
-                self.slots.byte_add(bucket * Shape::<K, V>::APART_STRIDE).byte_sub(before)
-            };
-            return Likely(entry.as_ptr());
+            return Likely(self.entry(home, same_slot(same)).as_ptr());
         }
-        if word & overflow(tag) == 0 { Likely::MISSING } else { Likely::FURTHER }
+        if word & overflow(home.tag) == 0 { Likely::MISSING } else { Likely::FURTHER }
     }
 
     /// Compares it.
@@ -115,10 +128,19 @@ impl<'t, K, V> Apart<'t, K, V> {
         if likely.0.is_null() { First::Missing } else { First::Further }
     }
 
-    /// Both.
+    /// Finds and compares it.
     #[inline(always)]
     pub(super) fn first(self, hash: u64, is_key: impl FnOnce(&K) -> bool) -> First<'t, K, V> {
-        self.compare(self.likely(hash), is_key)
+        let home = Home::of(hash, self.count);
+        // SAFETY: it is a bucket's word.
+        let word = u64::from_le(unsafe { self.word(home).read() });
+        let same = same_tags(word, home.tag);
+        if same != 0 {
+            // SAFETY: a tag like that of a key is of a slot that is taken, which has an entry.
+            let entry: &(K, V) = unsafe { self.entry(home, same_slot(same)).as_ref() };
+            return if is_key(&entry.0) { First::Found(entry) } else { First::Further };
+        }
+        if word & overflow(home.tag) == 0 { First::Missing } else { First::Further }
     }
 }
 
@@ -137,20 +159,6 @@ impl<K, V> Clone for Lines<'_, K, V> {
 
 impl<K, V> Copy for Lines<'_, K, V> {}
 
-/// The bucket of a key above its tag.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Home(u64);
-
-impl Home {
-    pub(super) fn bucket(self) -> usize {
-        (self.0 >> 8) as usize
-    }
-
-    pub(super) fn tag(self) -> u8 {
-        self.0 as u8
-    }
-}
-
 impl<'t, K, V> Lines<'t, K, V> {
     /// # Safety
     /// There are `count` buckets with their words, one at least, which nobody changes during `'t`;
@@ -163,14 +171,13 @@ impl<'t, K, V> Lines<'t, K, V> {
     /// Where a key of this hash is looked up.
     #[inline(always)]
     pub(super) fn home(self, hash: u64) -> Home {
-        let spread = spread(hash);
-        Home((high(spread, self.count) as u64) << 8 | u64::from(tag(spread)))
+        Home::of(hash, self.count)
     }
 
     #[inline(always)]
     fn word(self, home: Home) -> NonNull<u64> {
-        // SAFETY: `home` gives numbers of buckets.
-        unsafe { self.words.byte_add(home.bucket() * Shape::<K, V>::STRIDE) }
+        // SAFETY: `Home::of` gives numbers of buckets.
+        unsafe { self.words.byte_add(home.bucket * Shape::<K, V>::STRIDE) }
     }
 
     /// Hints at what is read first.
@@ -194,9 +201,9 @@ impl<'t, K, V> Lines<'t, K, V> {
     ) -> First<'t, K, V> {
         // SAFETY: it is a bucket's word.
         let word = u64::from_le(unsafe { self.word(home).read() });
-        let same = same_tags(word, home.tag());
+        let same = same_tags(word, home.tag);
         if same != 0 {
-            let slot = slot_of(same);
+            let slot = same_slot(same);
             if waits && !Shape::<K, V>::is_with_tags(slot) {
                 return First::Further;
             }
@@ -206,6 +213,6 @@ impl<'t, K, V> Lines<'t, K, V> {
             // Another slot may have that tag, too, or another bucket the key.
             return if is_key(&entry.0) { First::Found(entry) } else { First::Further };
         }
-        if word & overflow(home.tag()) == 0 { First::Missing } else { First::Further }
+        if word & overflow(home.tag) == 0 { First::Missing } else { First::Further }
     }
 }

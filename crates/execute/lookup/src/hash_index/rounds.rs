@@ -1,8 +1,9 @@
 //! The first step of many look-ups in loops of its own, which keep nothing of a key but its bucket.
 //!
 //! ```text
-//!  small table    32 keys   the word: the likely entry, a hint
-//!                 32 keys   compare: found or missing
+//!  small table    64 keys   a hint: the word
+//!                 64 keys   the word: the likely entry, a hint
+//!                 64 keys   compare: found or missing
 //!  larger table   32 keys   a hint: the bucket
 //!                 32 keys   compare, of a block some way back: found or missing; else the next
 //!                           bucket, a hint, and a block later that
@@ -22,7 +23,8 @@ use core::mem;
 use workahead_walks::memory::{Hint, ToL1, ToL2};
 use workahead_walks::{Intent, Memory, Prefetching, Row, Sink};
 
-use super::first_step::{Apart, First, FirstStep, Home, Likely, Lines};
+use super::buckets::Home;
+use super::first_step::{Apart, First, FirstStep, Likely, Lines};
 use super::probe::{Cursor, Places, Probe};
 use super::table::{Step, Table};
 
@@ -33,8 +35,10 @@ const AHEAD_MAX: usize = 128;
 /// Tables above this size are larger than a usual second-level cache: entries are hinted at.
 const HINTED_BYTES: usize = 1 << 20;
 
-/// Keys of a loop.
+/// Keys of a loop over lines.
 const BLOCK: usize = 32;
+/// Keys of a loop over a table of more than [`HINTED_BYTES`] whose words lie apart.
+const HINTED: usize = 64;
 
 /// Looks a key up.
 #[inline(always)]
@@ -66,25 +70,37 @@ pub(super) fn in_turn<'i, K: Borrow<Q>, V, Q: Hash + Eq, T>(
     places: &mut [T],
     of: impl Fn(Option<&'i V>) -> T,
 ) {
-    let found = |likely, key: &Q| match apart.compare(likely, |other| other.borrow() == key) {
-        First::Found(entry) => Some(&entry.1),
-        First::Missing => None,
-        First::Further => further(table, hasher.hash_one(key), key),
-    };
     if table.bytes() <= HINTED_BYTES {
         for (key, place) in keys.iter().zip(places) {
-            *place = of(found(apart.likely(hasher.hash_one(key)), key));
+            let hash = hasher.hash_one(key);
+            *place = of(match apart.first(hash, |other| other.borrow() == key) {
+                First::Found(entry) => Some(&entry.1),
+                First::Missing => None,
+                First::Further => further(table, hash, key),
+            });
         }
         return;
     }
-    let mut block = [Likely::MISSING; BLOCK];
-    for (keys, places) in keys.chunks(BLOCK).zip(places.chunks_mut(BLOCK)) {
-        for (key, likely) in keys.iter().zip(&mut block) {
-            *likely = apart.likely(hasher.hash_one(key));
+    let (mut homes, mut likely) = ([Home::default(); HINTED], [Likely::MISSING; HINTED]);
+    let mut ahead = keys.chunks(HINTED);
+    let mut begin_next = |homes: &mut [Home; HINTED]| {
+        for (key, home) in ahead.next().unwrap_or_default().iter().zip(homes) {
+            *home = apart.hinted::<ToL1>(hasher.hash_one(key));
+        }
+    };
+    begin_next(&mut homes);
+    for (keys, places) in keys.chunks(HINTED).zip(places.chunks_mut(HINTED)) {
+        for ((_, home), likely) in keys.iter().zip(&homes).zip(&mut likely) {
+            *likely = apart.likely(*home);
             ToL1::line(likely.address(), Intent::Read);
         }
-        for ((key, place), likely) in keys.iter().zip(places).zip(&block) {
-            *place = of(found(*likely, key));
+        begin_next(&mut homes);
+        for ((key, place), likely) in keys.iter().zip(places).zip(&likely) {
+            *place = of(match apart.compare(*likely, |other| other.borrow() == key) {
+                First::Found(entry) => Some(&entry.1),
+                First::Missing => None,
+                First::Further => further(table, hasher.hash_one(key), key),
+            });
         }
     }
 }

@@ -71,11 +71,9 @@ impl<K, V> Shape<K, V> {
         Layout { word, slot, word_stride: Self::STRIDE, slot_stride: Self::STRIDE }
     }
 
-    /// Buckets for `capacity` entries, if a number holds them. Where words lie apart, the number of
-    /// one is the highest bits of a hash: a shift takes less than a product.
+    /// Buckets for `capacity` entries, if a number holds them.
     pub(super) fn buckets(capacity: usize, is_apart: bool) -> Option<usize> {
-        let count = capacity.checked_mul(16)?.div_ceil(Self::full_16(is_apart));
-        if is_apart { Some(count.checked_next_power_of_two()?.max(2)) } else { Some(count) }
+        Some(capacity.checked_mul(16)?.div_ceil(Self::full_16(is_apart)))
     }
 
     /// Whether an entry is at hand when its tag is, where words do not lie apart.

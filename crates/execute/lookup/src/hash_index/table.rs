@@ -20,8 +20,8 @@ use core::mem::needs_drop;
 
 use workahead_walks::{Memory, Place};
 
-use super::buckets::{Buckets, OVERFLOW_SHIFT, overflow, same_tags, slot_of, spread, tag};
-use super::first_step::{FirstStep, Home};
+use super::buckets::{Buckets, Home, OVERFLOW_SHIFT, overflow, same_slot, same_tags, slot_of};
+use super::first_step::FirstStep;
 use super::shape::{Shape, TAGS_BYTES};
 use crate::memory::{self, Pages, drop_entries};
 
@@ -45,7 +45,7 @@ pub(crate) struct Position {
 impl From<Home> for Position {
     #[inline(always)]
     fn from(home: Home) -> Self {
-        Self { bucket: home.bucket(), candidates: 0, passed: 0, tag: home.tag() }
+        Self { bucket: home.bucket, candidates: 0, passed: 0, tag: home.tag }
     }
 }
 
@@ -151,15 +151,18 @@ impl<K, V> Table<K, V> {
     /// Begins a look-up.
     #[inline(always)]
     pub(crate) fn start(&self, hash: u64) -> (Position, Place) {
-        let spread = spread(hash);
-        let bucket = self.buckets.home(spread);
-        let tag = tag(spread);
-        (Position { bucket, candidates: 0, passed: 0, tag }, self.buckets.place(bucket))
+        let home = self.buckets.home(hash);
+        (home.into(), self.buckets.place(home.bucket))
+    }
+
+    /// Where a look-up is, for a hint.
+    pub(crate) fn place(&self, at: Position) -> Place {
+        self.buckets.place(at.bucket)
     }
 
     /// Where a key of this hash is put, for a hint.
     pub(crate) fn home_place(&self, hash: u64) -> Place {
-        self.buckets.place(self.buckets.home(spread(hash)))
+        self.buckets.place(self.buckets.home(hash).bucket)
     }
 
     /// Compares what is at hand, and says where to go on.
@@ -179,7 +182,7 @@ impl<K, V> Table<K, V> {
             at.candidates = same_tags(word, at.tag);
         }
         while at.candidates != 0 {
-            let slot = slot_of(at.candidates);
+            let slot = same_slot(at.candidates);
             let entry = self.buckets.entry(at.bucket, slot);
             if !is_at_hand && !self.is_with_tags(slot) {
                 let bytes = Shape::<K, V>::ENTRY.min(ASKED_BYTES_MAX) as u16;
@@ -234,9 +237,7 @@ impl<K, V> Table<K, V> {
     /// Adds an entry whose key is not there. There is room: `len() < limit()`.
     pub(crate) fn add(&mut self, hash: u64, entry: (K, V)) -> Slot {
         assert!(self.len < self.limit, "the table grows before it is full");
-        let spread = spread(hash);
-        let tag = tag(spread);
-        let mut bucket = self.buckets.home(spread);
+        let Home { mut bucket, tag } = self.buckets.home(hash);
         let mut passed = 0_u32;
         let free = loop {
             let word = u64::from_le(*self.word(bucket));
@@ -256,8 +257,7 @@ impl<K, V> Table<K, V> {
     /// gives it back.
     #[inline(always)]
     pub(crate) fn add_at_home(&mut self, hash: u64, entry: (K, V)) -> Result<(), (K, V)> {
-        let spread = spread(hash);
-        let (bucket, tag) = (self.buckets.home(spread), tag(spread));
+        let Home { bucket, tag } = self.buckets.home(hash);
         let word = u64::from_le(*self.word(bucket));
         let free = !word & self.buckets.taken();
         let may_be_there = same_tags(word, tag) | word & overflow(tag);
@@ -268,6 +268,37 @@ impl<K, V> Table<K, V> {
         Ok(())
     }
 
+    /// Inserts an entry into the bucket where its look-up is: in its key's place, or a free one.
+    /// If it must go on, to another bucket, gives it back. There is room: `len() < limit()`.
+    #[inline(always)]
+    pub(crate) fn insert_here(&mut self, at: &mut Position, entry: (K, V)) -> Result<(), (K, V)>
+    where
+        K: Eq,
+    {
+        let Position { bucket, tag, passed, .. } = *at;
+        let word = u64::from_le(*self.word(bucket));
+        let mut same = same_tags(word, tag);
+        while same != 0 {
+            let slot = Slot { bucket, slot: same_slot(same) };
+            if self.get(slot).0 == entry.0 {
+                self.get_mut(slot).1 = entry.1;
+                return Ok(());
+            }
+            same &= same - 1;
+        }
+        let may_be_further = word & overflow(tag) != 0 && passed < self.reach;
+        let free = !word & self.buckets.taken();
+        if free != 0 && !may_be_further {
+            self.reach = self.reach.max(passed);
+            self.put(bucket, slot_of(free), tag, entry);
+            return Ok(());
+        }
+        *self.word_mut(bucket) = (word | overflow(tag)).to_le();
+        at.bucket = self.buckets.next(bucket, self.buckets.jump(tag, passed));
+        at.passed += 1;
+        Err(entry)
+    }
+
     /// Writes an entry to a free slot.
     #[inline(always)]
     fn put(&mut self, bucket: usize, slot: usize, tag: u8, entry: (K, V)) -> Slot {
@@ -275,7 +306,7 @@ impl<K, V> Table<K, V> {
         debug_assert!(word >> (8 * slot) & 0x80 == 0, "nothing is overwritten");
         // SAFETY: the slot is free, so that nothing is overwritten, and `&mut self` is unique.
         unsafe { self.buckets.entry(bucket, slot).write(entry) };
-        *self.word_mut(bucket) = (word | u64::from(tag) << (8 * slot)).to_le();
+        *self.word_mut(bucket) = (word | u64::from(0x80 | tag) << (8 * slot)).to_le();
         self.len += 1;
         Slot { bucket, slot }
     }

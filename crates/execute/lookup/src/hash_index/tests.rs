@@ -99,7 +99,7 @@ fn compare_from<K, V, S>(
             }
             Change::InsertMany(k, v) => {
                 let entries = (k..k.saturating_add(if cfg!(miri) { 9 } else { 70 }))
-                    .map(|k| (key(k / 2), value(v)));
+                    .map(|k| (key(k / 2), value(v.wrapping_add(u32::from(k)))));
                 index.insert_many(entries.clone());
                 map.extend(entries);
             }

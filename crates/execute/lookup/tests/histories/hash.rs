@@ -64,8 +64,10 @@ fn history<K: Key>(random: &mut Random) {
                 found.into_iter().chain(expected).for_each(|there| *there = value);
             }
             10 => {
-                let entries = batch::<K>(random, domain).into_iter().map(|key| (key, value ^ 1));
-                let entries: Vec<(K, u64)> = entries.collect();
+                // A value for each, also of those with one key.
+                let values = (0_u64..).map(|number| value.wrapping_add(number));
+                let entries: Vec<(K, u64)> =
+                    batch::<K>(random, domain).into_iter().zip(values).collect();
                 index.insert_many(entries.iter().cloned());
                 map.extend(entries);
             }
