@@ -57,6 +57,10 @@ impl Arguments {
         Arguments { small, json: has("--json"), blocks, seconds }
     }
 
+    fn clients(&self) -> Vec<u32> {
+        if self.small { vec![1] } else { vec![1, 8] }
+    }
+
     /// Sysbench and pgbench take whole seconds.
     fn theirs(&self) -> u64 {
         (self.seconds.ceil() as u64).max(1)
@@ -140,7 +144,7 @@ fn of_postgres(arguments: &Arguments, directory: &Path, rows: &mut Vec<Value>) -
         },
     };
     let (ours, target) = (Select { rows: scale * 100_000 }, server.target("bench"));
-    for clients in [1, 8] {
+    for clients in arguments.clients() {
         let ours = OurClients { workload: &ours, target: &target, clients };
         rows.push(compare(arguments, &pgbench, &ours));
     }
@@ -216,7 +220,7 @@ fn sysbench(arguments: &Arguments, server: &SysbenchServer<'_>, rows: &mut Vec<V
             Some((count, number_after(rest, "(")?))
         },
     };
-    for clients in [1, 8] {
+    for clients in arguments.clients() {
         rows.push(compare(arguments, &theirs, &OurClients { workload: &ours, target, clients }));
     }
 }

@@ -270,7 +270,7 @@ pub(super) fn possible(mut options: CaseOptions, keys: usize) -> CaseOptions {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn is_what_nested_loops_give([left, right] in inputs(), options in options()) {

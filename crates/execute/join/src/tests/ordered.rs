@@ -111,7 +111,7 @@ fn check(
 
 #[test]
 fn little_memory_keeps_the_order() {
-    let cases = ProptestConfig::default().cases / 4;
+    let cases = ProptestConfig::default().cases / 6;
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,

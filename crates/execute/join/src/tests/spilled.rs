@@ -133,7 +133,7 @@ fn check(
 #[test]
 fn little_memory_gives_the_output_of_nested_loops() {
     // Each is a join of up to 1200 by 1200 rows of 200 bytes, in files.
-    let cases = ProptestConfig::default().cases / 4;
+    let cases = ProptestConfig::default().cases / 6;
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,

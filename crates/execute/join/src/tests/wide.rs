@@ -244,7 +244,7 @@ fn wide_rows_are_joined_as_the_oracle_does() {
 /// 2.7 GB of memory.
 #[test]
 fn columns_of_more_than_2_gib_are_joined() {
-    const BATCHES: usize = 24;
+    const BATCHES: usize = 22;
     let texts: StringArray = (0..100).map(|row| Some(wide(row, 1_000_000))).collect();
     let texts: ArrayRef = Arc::new(texts);
     let batch = |at: usize| {

@@ -19,7 +19,7 @@ use workahead_lookup::Technique;
 use workahead_walks::random::Random;
 
 /// Histories of a test whose number is not given.
-const CASES: u64 = 24;
+const CASES: u64 = 10;
 
 /// Runs histories from seeds, or that of one seed.
 fn histories(run: impl Fn(&mut Random)) {
