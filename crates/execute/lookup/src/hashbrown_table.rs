@@ -7,8 +7,8 @@
 //!  3  compare; where it is another's  ─► the table's own `find`
 //! ```
 //!
-//! In a table of 1 to 16 MiB, whose control bytes the second-level cache holds or nearly, step 1 also
-//! hints at the entry of the first of them, and the next step is the table's own `find`.
+//! In a table of 1 to 16 MiB, whose control bytes the second-level cache holds or nearly, step 1
+//! also hints at the entry of the first of them, and the next step is the table's own `find`.
 //!
 //! Steps 2 and 3 are the table's own functions. Only the hints of step 1 need what it doesn't show,
 //! where its control bytes lie: that is derived from the addresses of two entries, checked against

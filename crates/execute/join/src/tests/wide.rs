@@ -240,8 +240,8 @@ fn wide_rows_are_joined_as_the_oracle_does() {
     assert!(spilled > 0);
 }
 
-/// More text in a column than offsets of 32 bits can number, on both sides and in the output: takes
-/// 2.7 GB of memory.
+/// More text in a column than offsets of 32 bits can number, on the build side and in the output,
+/// half of it of rows without a match: takes 1.4 GB of memory.
 #[test]
 fn columns_of_more_than_2_gib_are_joined() {
     const BATCHES: usize = 22;
@@ -255,33 +255,29 @@ fn columns_of_more_than_2_gib_are_joined() {
     let batches: Vec<_> = (0..BATCHES).map(batch).collect();
     let schema = batches[0].schema();
     let expected = texts.as_string::<i32>();
-    for join_type in [JoinType::Full, JoinType::LeftAnti] {
-        let on = [("id", "id")];
-        let join = HashJoin::by_names(schema.clone(), schema.clone(), &on, join_type).unwrap();
-        let mut build = join.build();
-        batches.iter().for_each(|batch| build.push(batch.clone()).unwrap());
-        let mut outputs = Outputs::new(&Arc::new(build.finish().unwrap()));
-        // An anti join outputs all of its build side.
-        let probed = if join_type == JoinType::LeftAnti { &[] } else { &batches[..] };
-        let (mut probe, mut rows) = (probed.iter().cloned(), 0);
-        let mut next = || Ok::<_, JoinError>(std::task::Poll::Ready(probe.next()));
-        loop {
-            let output = match outputs.advance(&mut next).unwrap() {
-                Progress::Output(output) => output,
-                Progress::Working => continue,
-                Progress::Done => break,
-            };
-            rows += output.num_rows();
-            for side in 0..output.num_columns() / 2 {
-                let ids = output.column(2 * side + 1).as_primitive::<UInt32Type>().values();
-                let found = output.column(2 * side).as_string::<i32>();
-                assert!(
-                    ids.iter()
-                        .zip(found)
-                        .all(|(id, found)| { found == Some(expected.value(*id as usize % 100)) })
-                );
+    let on = [("id", "id")];
+    let join = HashJoin::by_names(schema.clone(), schema, &on, JoinType::Full).unwrap();
+    let mut build = join.build();
+    batches.iter().for_each(|batch| build.push(batch.clone()).unwrap());
+    let mut outputs = Outputs::new(&Arc::new(build.finish().unwrap()));
+    let mut probe = batches[..BATCHES / 2].iter().cloned();
+    let mut next = || Ok::<_, JoinError>(std::task::Poll::Ready(probe.next()));
+    let mut rows = [0; 2];
+    loop {
+        let output = match outputs.advance(&mut next).unwrap() {
+            Progress::Output(output) => output,
+            Progress::Working => continue,
+            Progress::Done => break,
+        };
+        for (side, rows) in rows.iter_mut().enumerate() {
+            let ids = output.column(2 * side + 1).as_primitive::<UInt32Type>();
+            for (id, found) in ids.iter().zip(output.column(2 * side).as_string::<i32>()) {
+                assert_eq!(found.is_some(), id.is_some());
+                let Some(id) = id else { continue };
+                assert!(found == Some(expected.value(id as usize % 100)), "{id}");
+                *rows += 1;
             }
         }
-        assert_eq!(rows, BATCHES * 100, "{join_type}");
     }
+    assert_eq!(rows, [BATCHES * 100, BATCHES / 2 * 100]);
 }
