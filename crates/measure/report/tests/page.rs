@@ -397,6 +397,26 @@ fn words_from_outside_bring_nothing_in() {
     assert!(html.contains("&lt;script&gt;url("), "the title is shown as it was written");
 }
 
+/// A setting may be a text of a megabyte, and stands at each bar and cell.
+#[test]
+fn long_texts_do_not_fill_the_page() {
+    let long = "x y ".repeat(15_000);
+    let queries: Vec<String> = (1..=20).map(|queries| queries.to_string()).collect();
+    let text = format!(
+        "title = 'Long'\nquestion = 'Which?'\nengine = 'duckdb'\n\
+         [axes]\nnote = ['{long}1', '{long}2']\nqueries = [{}]\n\
+         [method]\nrepetitions = 2\nbaseline = {{ queries = 1 }}\ncharts = [\n\
+         {{ kind = 'bars', by = 'note', series = 'queries' }},\n\
+         {{ kind = 'curves', x = 'queries', series = 'note' }},\n]\n",
+        queries.join(", ")
+    );
+    let html = page("long", &sample::results("long", &text, &|_| 10.0));
+    assert!(html.len() < 1 << 20, "{}", html.len());
+    assert_eq!(html.matches(&long).count(), 2, "in the study's text");
+    // A line of each value, on a laptop and on a phone: their names are the same when cut.
+    assert_eq!(html.matches("<g class=\"series ").count(), 4);
+}
+
 /// The reader of tags refuses what it is there to refuse: it is not that it sees nothing.
 #[test]
 fn fetched_resources_and_open_tags_are_found() {
