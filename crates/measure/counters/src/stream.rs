@@ -56,7 +56,7 @@ pub struct Header {
 }
 
 /// An event that could not be counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct UncountedEvent {
     /// Its name.
     pub event: String,
@@ -65,7 +65,7 @@ pub struct UncountedEvent {
 }
 
 /// Events that are counted together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Group {
     /// Those that are always counted first, but for a leader of the others.
     pub events: Vec<Event>,

@@ -95,7 +95,7 @@ fn against(view: &View<'_>, baseline: &str, compared: &[ComparedCell<'_>]) -> An
     let slower: Vec<&ComparedCell<'_>> =
         compared.iter().filter(has(Significance::Slower)).collect();
     let own = best.and_then(|(best, _, _)| {
-        slower.iter().find(|(cell, _, _)| view.technique(cell) == view.technique(best))
+        slower.iter().find(|(cell, _, _)| have_same_technique(cell, best))
     });
     let worst = own.or(slower.first()).copied();
     let sentence = match view.compares_techniques() {
@@ -119,6 +119,14 @@ fn against(view: &View<'_>, baseline: &str, compared: &[ComparedCell<'_>]) -> An
         sentence,
         tally: Some(tally(view, compared)),
         cards: cards.into_iter().flatten().map(card).collect(),
+    }
+}
+
+/// Whether two cells have the same technique, as [`View::technique`] names it: it cuts names.
+fn have_same_technique(one: &Cell, other: &Cell) -> bool {
+    match one.case() {
+        "" => one.place == other.place,
+        case => case == other.case(),
     }
 }
 
@@ -234,10 +242,10 @@ fn card(
     let detail = [Some(interval), throughput, limit].into_iter().flatten();
     let detail: Vec<String> = detail.map(|part| words::unbroken(&part)).collect();
     let place = view.surroundings(cell);
-    let mut what = match cell.case() {
-        case if case.is_empty() || place.is_empty() => view.technique(cell),
-        case => format!("{case} – {place}"),
-    };
+    let mut what = view.technique(cell);
+    if !(cell.case().is_empty() || place.is_empty()) {
+        what.push_str(&format!(" – {place}"));
+    }
     if let Some(threads) = view.threads_words(cell) {
         what.push_str(&format!(", {threads}"));
     }
@@ -275,15 +283,17 @@ fn counted(view: &View<'_>) -> Answer {
     let mut counted: Vec<(&Cell, f64)> = view.cells().iter().filter_map(count).collect();
     counted.sort_by(|one, other| one.1.total_cmp(&other.1));
     let unit = view.unit(INSTRUCTIONS);
-    let named = |(cell, count): &(&Cell, f64)| {
-        (words::capital(&view.place(cell, &[])), number::plain(*count))
-    };
-    let sentence = match (counted.first().map(named), counted.last().map(named)) {
-        (Some((few, fewest)), Some((many, most))) if few != many => {
-            format!("{many} takes most: {most} {unit}. {few} takes fewest: {fewest}.")
-        }
-        (Some((_, count)), _) => format!("It takes {count} {unit}."),
-        (None, _) => {
+    let place = |cell: &Cell| words::capital(&view.place(cell, &[]));
+    let sentence = match counted[..] {
+        [(few, fewest), .., (many, most)] => format!(
+            "{} takes most: {} {unit}. {} takes fewest: {}.",
+            place(many),
+            number::plain(most),
+            place(few),
+            number::plain(fewest)
+        ),
+        [(_, count)] => format!("It takes {} {unit}.", number::plain(count)),
+        [] => {
             return Answer { sentence: NOTHING.to_owned(), tally: None, cards: Vec::new() };
         }
     };

@@ -126,7 +126,9 @@ impl Page {
             only_after: compared.only_after.clone(),
             differences: compared.differences.clone(),
             plans: plans::between(before, after, &cells),
-            download: download::of_csv("compare.csv", "every cell", &csv::comparison(compared)),
+            download: download::of_csv("compare.csv", "every cell", |to| {
+                csv::comparison(compared, to)
+            }),
             unit: unit.name,
         }
     }

@@ -195,7 +195,11 @@ fn by_surroundings<'a, 'b>(
     let mut groups: Vec<(String, Vec<&CellCounts<'_>>)> = Vec::new();
     for of in cells {
         let place = if has_cases { view.surroundings(of.cell) } else { String::new() };
-        match groups.iter_mut().find(|(other, _)| *other == place) {
+        let known = groups.iter_mut().find(|(other, members)| {
+            let first = members[0].cell;
+            *other == place && (!has_cases || view.have_same_surroundings(first, of.cell))
+        });
+        match known {
             Some((_, members)) => members.push(of),
             None => groups.push((place, vec![of])),
         }

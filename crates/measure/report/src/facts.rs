@@ -1,6 +1,6 @@
 //! Facts to judge or repeat a figure: the machine, its limits, the method, versions.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workahead_machine::Machine;
 use workahead_machine::limits::Limits;
@@ -32,7 +32,7 @@ impl Fact {
 
 /// The machine as its crate describes it, when the record holds that description.
 pub(crate) fn machine_of(view: &View<'_>) -> Option<Machine> {
-    serde_json::from_value(view.results.record.host.description.clone()).ok()
+    Machine::deserialize(&view.results.record.host.description).ok()
 }
 
 /// The machine; generic facts for descriptions of other versions.

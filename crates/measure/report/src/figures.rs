@@ -261,7 +261,7 @@ impl Part<'_> {
         let against: Vec<String> = claim.against.values().map(words::bare).collect();
         match against.is_empty() {
             true => format!("{}: {ratio}", claim.figure),
-            false => format!("{}: {ratio} of {}", claim.figure, against.join(", ")),
+            false => words::label(&format!("{}: {ratio} of {}", claim.figure, against.join(", "))),
         }
     }
 
@@ -301,7 +301,7 @@ fn panels<'a>(
 
 fn heading(view: &View<'_>, chart: &Chart, axes: &Axes<'_>) -> String {
     if let Some(title) = &chart.title {
-        return title.clone();
+        return words::label(title);
     }
     let what = match (chart.measure.as_str(), view.baseline()) {
         (RATIO, Some(baseline)) => format!("Ratio to {baseline}"),

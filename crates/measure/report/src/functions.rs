@@ -4,6 +4,8 @@
 //! A share rests on samples, and a share of few samples is worth little: their number stands beside
 //! every table. Code without a name is reported as such, never attributed to its neighbours.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use workahead_counters::profile::{Clock, Kind, Profile, TopRow};
 use workahead_counters::table::Table;
@@ -135,12 +137,12 @@ fn named(view: &View<'_>, cell: &Cell, clock: &Clock) -> String {
 
 fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    let mut not_by: Vec<String> = Vec::new();
+    let (mut not_by, mut known) = (Vec::new(), HashSet::new());
     for cell in view.cells() {
         let uncollected = view.results.uncollected(cell.index).into_iter();
         for line in uncollected.filter(|line| line.starts_with("no function profile by ")) {
             let line = format!("{}.", words::capital(line.trim_end_matches('.')));
-            if !not_by.contains(&line) {
+            if known.insert(line.clone()) {
                 not_by.push(line);
             }
         }

@@ -113,10 +113,10 @@ impl Shares {
 /// The totals without some rows.
 fn rest(totals: Counts, rows: &[Function]) -> Counts {
     rows.iter().fold(totals, |rest, one| Counts {
-        instructions: rest.instructions - one.own.instructions,
-        l1i_misses: rest.l1i_misses - one.own.l1i_misses,
-        l1d_misses: rest.l1d_misses - one.own.l1d_misses,
-        last_level_misses: rest.last_level_misses - one.own.last_level_misses,
+        instructions: rest.instructions.saturating_sub(one.own.instructions),
+        l1i_misses: rest.l1i_misses.saturating_sub(one.own.l1i_misses),
+        l1d_misses: rest.l1d_misses.saturating_sub(one.own.l1d_misses),
+        last_level_misses: rest.last_level_misses.saturating_sub(one.own.last_level_misses),
     })
 }
 
@@ -162,5 +162,18 @@ mod tests {
         assert_eq!(of.rows[1].with_callees, number::NONE, "a circle has no share");
         assert_eq!(of.rows[0].own.last_level_misses, number::NONE, "the total is below zero");
         assert!(of.of.contains("Callgrind: 1,000 instructions"), "{}", of.of);
+    }
+
+    /// A file may say any number of instructions.
+    #[test]
+    fn a_rest_ends_at_the_largest_number() {
+        let own = counts(i64::MAX, 0);
+        let rows = ["a", "b"].map(|name| Function {
+            name: name.to_owned(),
+            module: None,
+            own,
+            instructions_with_callees: None,
+        });
+        assert_eq!(rest(counts(i64::MIN, 0), &rows).instructions, i64::MIN);
     }
 }

@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use minijinja::Value;
@@ -87,10 +88,13 @@ pub fn markdown(
     template::markdown(&page::Page::of(results, published))
 }
 
-/// The cells as CSV: settings, figures, ratio with its interval, every measure of the engine;
-/// unrounded.
-pub fn csv(results: &Results) -> String {
-    csv::csv(results)
+/// Writes the cells as CSV: settings, figures, ratio with its interval, every measure of the
+/// engine; unrounded. Field by field: a table may be larger than memory.
+///
+/// # Errors
+/// When it can't be written.
+pub fn write_csv(results: &Results, to: &mut dyn Write) -> io::Result<()> {
+    csv::csv(results, to)
 }
 
 /// Writes `report.html` atomically into a result directory, and returns its path.

@@ -74,11 +74,11 @@ fn is_counted(view: &View<'_>) -> bool {
 
 /// Missing counts and profiles of the study, each reason once.
 fn of_collection(view: &View<'_>) -> Vec<String> {
-    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut constructed: BTreeSet<String> = BTreeSet::new();
     for cell in view.cells() {
         for reason in view.results.uncollected(cell.index) {
-            reasons.entry(reason).or_default().push(view.place(cell, &[]));
+            reasons.entry(reason).or_default().push(cell.index);
         }
         let counts = view.results.counts(cell.index);
         constructed.extend(counts.and_then(|counts| counts.header.constructed));
@@ -86,15 +86,17 @@ fn of_collection(view: &View<'_>) -> Vec<String> {
     // The machine's own reason stands above.
     reasons.remove(&view.results.record.host.tier_reason);
     let everywhere = view.cells().len() - view.results.run_plan.skipped.len();
-    let sentence = |(reason, labels): (String, Vec<String>)| {
+    let sentence = |(reason, cells): (String, Vec<usize>)| {
         let reason = reason.trim_end_matches('.');
         let tier = words::capital(&view.tier());
-        match labels.len() {
+        match cells.len() {
             all if all >= everywhere => {
                 format!("Not everything the study asks for was collected, {reason}. {tier}.")
             }
             few if few <= NAMED_MAX => {
-                format!("Not everything was collected of {}, {reason}. {tier}.", labels.join("; "))
+                let place = |cell: &usize| view.place(&view.cells()[*cell], &[]);
+                let places: Vec<String> = cells.iter().map(place).collect();
+                format!("Not everything was collected of {}, {reason}. {tier}.", places.join("; "))
             }
             many => {
                 let cells = words::counted(many, "cell");
@@ -146,14 +148,14 @@ fn of_study(view: &View<'_>) -> Option<String> {
 
 /// Limitations reported by the engine, each reason once.
 fn of_cells(view: &View<'_>) -> Vec<String> {
-    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for finding in &view.findings {
         let impossible = finding.impossible.as_ref().map(|why| format!("not run here, {why}"));
         if let Some(reason) = impossible.or_else(|| finding.limitation.clone()) {
-            reasons.entry(reason).or_default().push(finding.label.clone());
+            reasons.entry(reason).or_default().push(&finding.label);
         }
     }
-    let sentence = |(limitation, labels): (String, Vec<String>)| {
+    let sentence = |(limitation, labels): (String, Vec<&str>)| {
         let limitation = words::capital(limitation.trim_end_matches('.'));
         match labels.len() {
             few if few <= NAMED_MAX => format!("{limitation}: {}.", labels.join("; ")),

@@ -4,12 +4,15 @@ use serde::Serialize;
 use workahead_study::cell::Cell;
 use workahead_study::engine::Answer;
 use workahead_study::results::Finding;
-use workahead_study::setting::Settings;
+use workahead_study::setting::{Settings, one_line};
 
 use crate::chart::Tone;
 use crate::facts::Fact;
 use crate::view::{View, ratio_words};
 use crate::{number, words};
+
+/// Characters of a cell's settings, which are a tooltip: the tables to be saved have all.
+const SETTINGS_CHARS_MAX: usize = 1_000;
 
 /// Cells that share their data.
 #[derive(Debug, Serialize)]
@@ -102,7 +105,7 @@ fn row(view: &View<'_>, cell: &Cell, shared: &[&str], extras: &[Extra]) -> Row {
         tone: tone_class(view.tone(finding)),
         name: if name.is_empty() { finding.label.clone() } else { name },
         detail: if view.cases_recur() { String::new() } else { case_settings(view, cell) },
-        settings: workahead_study::setting::one_line(&cell.settings),
+        settings: words::cut(&one_line(&cell.settings), SETTINGS_CHARS_MAX).into_owned(),
         throughput: words_of(value(view.results.headline()), number::plain),
         spread: spread(view, cell),
         wall: words_of(value("wall_s"), number::seconds),

@@ -82,13 +82,14 @@ impl<'a> View<'a> {
 
     /// A measure with its unit, and the word "modelled" where it is.
     pub(crate) fn unit(&self, measure: &str) -> String {
-        let unit = match measure {
+        let name = match measure {
             THROUGHPUT => self.throughput.name.clone(),
             INSTRUCTIONS => {
                 format!("instructions per {}", words::singular(&self.results.spec.method.tuples))
             }
             other => words::measure(other),
         };
+        let unit = words::label(&name);
         match self.is_modelled() {
             true => format!("{unit}, modelled"),
             false => unit,
@@ -129,7 +130,7 @@ impl<'a> View<'a> {
         let baseline = &self.results.spec.method.baseline;
         let parts: Vec<String> =
             baseline.iter().map(|(name, value)| words::setting(name, value)).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+        (!parts.is_empty()).then(|| words::label(&parts.join(", ")))
     }
 
     /// How a cell compares with the baseline.
@@ -175,7 +176,7 @@ impl<'a> View<'a> {
     pub(crate) fn technique(&self, cell: &Cell) -> String {
         match cell.case() {
             "" => self.place(cell, &[]),
-            case => case.to_owned(),
+            case => words::label(case),
         }
     }
 
@@ -184,12 +185,18 @@ impl<'a> View<'a> {
         self.place(cell, &["case"])
     }
 
+    /// Whether two cells differ by no other axis than their case. Words don't tell: they are cut.
+    pub(crate) fn have_same_surroundings(&self, one: &Cell, other: &Cell) -> bool {
+        let mut axes = self.results.run_plan.axes.iter().filter(|axis| *axis != "case");
+        axes.all(|axis| one.place.get(axis) == other.place.get(axis))
+    }
+
     /// The coordinates of a cell in words, without some axes and without axes with a single value.
     pub(crate) fn place(&self, cell: &Cell, without: &[&str]) -> String {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
         let axes = self.results.run_plan.axes.iter().filter(is_told);
         let value = |axis: &String| Some(words::setting(axis, cell.place.get(axis)?));
-        axes.filter_map(value).collect::<Vec<_>>().join(", ")
+        words::label(&axes.filter_map(value).collect::<Vec<_>>().join(", "))
     }
 
     /// The coordinates of a cell as a phrase: `unj at 10 clients`.
@@ -197,7 +204,7 @@ impl<'a> View<'a> {
         let is_told = |axis: &&String| !without.contains(&axis.as_str()) && self.varies(axis);
         let axes = self.results.run_plan.axes.iter().filter(is_told);
         let reported = axes.filter_map(|axis| Some(words::spoken(axis, cell.place.get(axis)?)));
-        reported.collect::<Vec<_>>().join(" ")
+        words::label(&reported.collect::<Vec<_>>().join(" "))
     }
 
     /// Whether cases recur in other cells, so that their settings are listed once.

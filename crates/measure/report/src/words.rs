@@ -4,6 +4,8 @@ use workahead_study::setting::Setting;
 
 use crate::number;
 
+pub(crate) use workahead_study::label::{CHARS_MAX, cut, value};
+
 /// Names that are omitted before their values: `hash join`, not `operator hash join`.
 const SILENT: [&str; 7] = ["case", "operator", "technique", "walk", "size", "variant", "scenario"];
 /// Spellings of names and values.
@@ -42,7 +44,12 @@ fn parts(name: &str) -> (String, Option<&'static str>) {
 }
 
 fn spaced(name: &str) -> String {
-    name.replace('_', " ")
+    cut(name, CHARS_MAX).replace('_', " ")
+}
+
+/// A text as it can be repeated over the page. Several texts may have one label.
+pub(crate) fn label(text: &str) -> String {
+    cut(text, CHARS_MAX).into_owned()
 }
 
 /// The name of an axis: `work-ahead set, entries`, `table, MiB`, `technique`.
@@ -106,8 +113,12 @@ pub(crate) fn bare(value: &Setting) -> String {
         return (*proper).to_owned();
     }
     match value {
-        Setting::Text(text) if text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') => {
-            spaced(text)
+        Setting::Text(text) => {
+            let text = label(text);
+            match text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') {
+                true => spaced(&text),
+                false => text,
+            }
         }
         Setting::Integer(whole) if whole.unsigned_abs() >= 10_000 => {
             let sign = if *whole < 0 { "−" } else { "" };
@@ -205,6 +216,16 @@ mod tests {
         let one = ["queries", "probes", "new orders/min", "work"].map(singular);
         assert_eq!(one, ["query", "probe", "new order", "work"]);
         assert_eq!(subject("clients"), "the number of clients");
+    }
+
+    #[test]
+    fn names_and_values_of_any_length_are_short() {
+        let long = "x_".repeat(500_000);
+        let value = Setting::Text(long.clone());
+        assert_eq!(bare(&value), format!("{}…", "x_".repeat(CHARS_MAX / 2)));
+        assert_eq!(axis(&long), format!("{}…", "x ".repeat(CHARS_MAX / 2)));
+        assert!(setting(&long, &value).chars().count() <= 2 * CHARS_MAX + 3);
+        assert!(measure(&long).chars().count() <= CHARS_MAX + 1);
     }
 
     #[test]

@@ -5,10 +5,11 @@ mod alone;
 mod sample;
 
 use std::fs;
+use std::io::BufWriter;
 use std::path::Path;
 
 use workahead_machine::clock::thread_cpu_s;
-use workahead_report::{csv, markdown, render};
+use workahead_report::{markdown, render, write_csv};
 use workahead_study::results::Results;
 
 /// Renders, keeps a copy to look at, and checks what holds for every page.
@@ -19,7 +20,8 @@ fn page(name: &str, results: &Results) -> String {
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join(format!("{name}.html")), &html).unwrap();
     fs::write(dir.join(format!("{name}.md")), markdown(results, &published).unwrap()).unwrap();
-    fs::write(dir.join(format!("{name}.csv")), csv(results)).unwrap();
+    let table = fs::File::create(dir.join(format!("{name}.csv"))).unwrap();
+    write_csv(results, &mut BufWriter::new(table)).unwrap();
     assert_eq!(alone::faults(&html), [""; 0], "{name}");
     html
 }
@@ -153,7 +155,9 @@ fn what_a_model_counted() {
     let verdicts = results.verdicts();
     assert_eq!(verdicts[0].cells[0].1.map(|ratio| ratio.ratio), Some(2.0));
     assert_eq!(results.value(0, "wall_s"), None, "valgrind's time");
-    let csv = csv(&results);
+    let mut csv = Vec::new();
+    write_csv(&results, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
     let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let first: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
     for name in ["wall_s", "cpu_s", "mtuples_per_s"] {
@@ -395,6 +399,28 @@ fn words_from_outside_bring_nothing_in() {
     assert_ne!(text, sample::QUICK);
     let html = page("words", &sample::results("words", &text, &|_| 10.0));
     assert!(html.contains("&lt;script&gt;url("), "the title is shown as it was written");
+}
+
+/// A setting may be a text of a megabyte, and stands at each bar and cell.
+#[test]
+fn long_texts_do_not_fill_the_page() {
+    let long = "x y ".repeat(15_000);
+    let queries: Vec<String> = (1..=20).map(|queries| queries.to_string()).collect();
+    let text = format!(
+        "title = 'Long'\nquestion = 'Which?'\nengine = 'duckdb'\n\
+         [axes]\nnote = ['{long}1', '{long}2']\nqueries = [{}]\n\
+         [method]\nrepetitions = 2\nbaseline = {{ queries = 1 }}\ncharts = [\n\
+         {{ kind = 'bars', by = 'note', series = 'queries' }},\n\
+         {{ kind = 'curves', x = 'queries', series = 'note' }},\n]\n",
+        queries.join(", ")
+    );
+    let html = page("long", &sample::results("long", &text, &|_| 10.0));
+    assert!(html.len() < 1 << 20, "{}", html.len());
+    assert_eq!(html.matches(&long).count(), 2, "in the study's text");
+    // A line of each value, on a laptop and on a phone: their names are the same when cut.
+    assert_eq!(html.matches("<g class=\"series ").count(), 4);
+    assert_eq!(html.matches("is too long for this page").count(), 2);
+    assert_eq!(html.matches(", more than 1.5 MB</li>").count(), 2);
 }
 
 /// The reader of tags refuses what it is there to refuse: it is not that it sees nothing.

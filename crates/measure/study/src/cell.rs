@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::label;
 use crate::protocol::Protocol;
 use crate::setting::{Setting, Settings};
 
@@ -71,10 +72,11 @@ impl Cell {
     }
 
     /// The cell in words: the values of its axes, then its case, outer ones first as in `axes`.
+    /// Long ones are cut, so that several cells may have the same.
     pub fn label(&self, axes: &[String]) -> String {
         let values: Vec<String> =
-            axes.iter().filter_map(|axis| self.place.get(axis)).map(Setting::to_string).collect();
-        values.join(" / ")
+            axes.iter().filter_map(|axis| self.place.get(axis)).map(label::value).collect();
+        label::cut(&values.join(" / "), label::CHARS_MAX).into_owned()
     }
 
     /// Whether the cell has all of these settings or coordinates: an axis that is not a setting of

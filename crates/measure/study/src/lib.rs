@@ -32,6 +32,7 @@ pub mod fingerprint;
 mod hash;
 pub mod host;
 pub mod instrument;
+pub mod label;
 pub mod log;
 pub mod measure;
 pub mod method;

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use workahead_machine::regular_file;
@@ -19,6 +19,10 @@ pub const FILE: &str = "observations.jsonl";
 
 /// A thousand bytes for each of a million samples.
 const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Some hundred times the counts and the profile of an engine's sample. What a sample's own fields
+/// don't name takes many times its bytes until it is known to be nothing.
+const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// An engine has some fifty.
 const MEASURES_MAX: usize = 4096;
@@ -50,13 +54,23 @@ impl Log {
         Ok(Log { path, file })
     }
 
-    /// Appends an observation; it is on the disk when this returns.
+    /// Appends an observation; it is on the disk when this returns. One that could not be read
+    /// again is refused.
     pub fn append(&mut self, observation: &Observation) -> Result<(), StudyError> {
         let mut line = serde_json::to_vec(observation).expect("an observation has only text keys");
-        line.push(b'\n');
-        let done = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        let done = match line.len() > LINE_BYTES_MAX {
+            true => Err(io::Error::new(ErrorKind::FileTooLarge, too_long())),
+            false => {
+                line.push(b'\n');
+                self.file.write_all(&line).and_then(|()| self.file.sync_data())
+            }
+        };
         done.map_err(|source| StudyError::Write { path: self.path.clone(), source })
     }
+}
+
+fn too_long() -> String {
+    format!("a sample takes more than {} MiB", LINE_BYTES_MAX >> 20)
 }
 
 /// Whether a run is writing to the log of a directory now.
@@ -69,7 +83,7 @@ pub fn is_busy(dir: &Path) -> bool {
 fn whole_bytes(path: &Path) -> Result<Vec<u8>, StudyError> {
     let mut bytes = match regular_file::read(path, FILE_BYTES_MAX) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(StudyError::Read { path: path.to_owned(), source }),
     };
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
@@ -97,6 +111,9 @@ pub fn read(
         }
         let damaged =
             |message: String| StudyError::Damaged { path: path.clone(), line: index + 1, message };
+        if line.len() > LINE_BYTES_MAX {
+            return Err(damaged(too_long()));
+        }
         let observation: Observation =
             serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
         if observation.run_plan_fingerprint != fingerprint {
@@ -132,4 +149,27 @@ pub fn read(
         }
     }
     Ok(observations)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, SeekFrom};
+
+    use super::*;
+    use crate::testing::{self, Mock};
+
+    #[test]
+    fn a_long_line_is_refused_unread() {
+        let study = "title = 't'\nquestion = 'q'\nengine = 'mock'\n";
+        let dir = tempfile::tempdir().unwrap();
+        let (run_plan, record) = testing::begin(dir.path(), study, &Mock::new());
+        let mut log = File::create(dir.path().join(FILE)).unwrap();
+        // Bytes of zero, which take no disk.
+        log.set_len(LINE_BYTES_MAX as u64 + 1).unwrap();
+        log.seek(SeekFrom::End(0)).unwrap();
+        log.write_all(b"\n").unwrap();
+        let error = read(dir.path(), &record.run_plan_fingerprint, &run_plan).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("line 1: a sample takes more than 64 MiB"), "{said}");
+    }
 }

@@ -15,8 +15,12 @@ use crate::spec::Spec;
 /// Name of the file in the result directory.
 pub const FILE: &str = "run.json";
 
-/// A study's text, and the needs of each cell.
-const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Three times ten thousand cells with a limitation each, a study's text of a MiB and a machine of
+/// a thousand CPUs. What is kept as JSON takes 36 times its bytes in memory.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Cells, claims and rows repeat the words of a record.
+const WORD_BYTES_MAX: usize = 4 << 10;
 
 /// Everything about a run except its observations. The study's text is in it, so that a result can
 /// be rendered again long after the study has changed.
@@ -95,18 +99,52 @@ impl Record {
             }
             Err(source) => return Err(StudyError::Read { path, source }),
         };
-        serde_json::from_str(&text).map_err(|error| StudyError::Damaged {
-            path,
-            line: error.line(),
-            message: error.to_string(),
-        })
+        let damaged = |line: usize, message: String| StudyError::Damaged {
+            path: path.clone(),
+            line,
+            message,
+        };
+        let record: Record = serde_json::from_str(&text)
+            .map_err(|error| damaged(error.line(), error.to_string()))?;
+        record.check().map_err(|message| {
+            // A word has no line's end in it.
+            let shorter = text.lines().take_while(|line| line.len() <= WORD_BYTES_MAX);
+            damaged(1 + shorter.count(), format!("damaged: {message}"))
+        })?;
+        Ok(record)
     }
 
-    /// Writes `run.json` atomically.
+    /// Writes `run.json` atomically. One that could not be read again is refused.
     pub fn save(&self, dir: &Path) -> Result<(), StudyError> {
         let mut text = serde_json::to_string_pretty(self).expect("a record has only text keys");
         text.push('\n');
+        let checked = match text.len() as u64 > FILE_BYTES_MAX {
+            true => Err(format!("its record has more than {} MiB", FILE_BYTES_MAX >> 20)),
+            false => self.check(),
+        };
+        checked.map_err(|message| StudyError::Spec { id: self.study.clone(), message })?;
         file::write_in(dir, FILE, text.as_bytes())
+    }
+
+    /// Whether its words are short enough to be repeated.
+    fn check(&self) -> Result<(), String> {
+        let host = &self.host;
+        let words = [
+            ("study", &self.study),
+            ("run_plan_fingerprint", &self.run_plan_fingerprint),
+            ("engine", &self.engine),
+            ("engine_version", &self.engine_version),
+            ("command_version", &self.command_version),
+            ("host.name", &host.name),
+            ("host.fingerprint", &host.fingerprint),
+            ("host.tier", &host.tier),
+            ("host.tier_reason", &host.tier_reason),
+        ];
+        let scale = self.scale.iter().map(|scale| ("scale", scale));
+        match words.into_iter().chain(scale).find(|(_, word)| word.len() > WORD_BYTES_MAX) {
+            Some((name, _)) => Err(format!("{name} is longer than {} KiB", WORD_BYTES_MAX >> 10)),
+            None => Ok(()),
+        }
     }
 
     /// The study that was run, its scale and repetitions applied.
@@ -120,5 +158,56 @@ impl Record {
             Some(repetitions) => spec.repeated(repetitions),
             None => Ok(spec),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+    use crate::testing::{self, Mock};
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nengine = 'mock'\n";
+
+    fn says(dir: &Path) -> String {
+        Record::load(dir).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn long_words_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, record) = testing::begin(dir.path(), STUDY, &Mock::new());
+        let path = dir.path().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        let written = format!("\"tier\": \"{}\"", record.host.tier);
+        let with = |bytes: usize| {
+            let long = format!("\"tier\": \"{}\"", "C".repeat(bytes));
+            let changed = text.replacen(&written, &long, 1);
+            assert_ne!(changed, text);
+            fs::write(&path, changed).unwrap();
+        };
+        with(WORD_BYTES_MAX - 100);
+        assert!(Record::load(dir.path()).is_ok());
+        with(WORD_BYTES_MAX + 1);
+        let line = 1 + text.lines().position(|line| line.contains(&written)).unwrap();
+        let wanted = format!("line {line}: damaged: host.tier is longer than 4 KiB; run the study");
+        assert!(says(dir.path()).contains(&wanted), "{}", says(dir.path()));
+        let long = Record { scale: Some("s".repeat(5_000)), ..record };
+        let error = long.save(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("scale is longer than 4 KiB"), "{error}");
+    }
+
+    #[test]
+    fn a_long_record_is_refused_unread() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut record) = testing::begin(dir.path(), STUDY, &Mock::new());
+        let file = File::options().write(true).open(dir.path().join(FILE)).unwrap();
+        file.set_len(FILE_BYTES_MAX + 1).unwrap();
+        let said = says(dir.path());
+        assert!(said.contains("more than 16 MiB"), "{said}");
+        record.text = "x".repeat(FILE_BYTES_MAX as usize);
+        let error = record.save(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("its record has more than 16 MiB"), "{error}");
     }
 }

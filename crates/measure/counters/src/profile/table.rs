@@ -13,6 +13,9 @@ mod count;
 /// More frames than are unwound of a program and of the kernel: pictures of stacks recurse.
 const DEPTH_MAX: usize = 1024;
 
+/// As many as a readable name of C++ may have: pages and comparisons repeat names.
+const NAME_BYTES_MAX: usize = 64 << 10;
+
 /// The profile of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -135,9 +138,9 @@ pub struct Delta {
 }
 
 impl Frame {
-    /// A frame.
+    /// A frame, its names cut where they are longer than a result may have.
     pub(super) fn new(name: &str, module: &str, kind: Kind) -> Self {
-        Self { name: name.into(), module: module.into(), kind }
+        Self { name: bounded(name).into(), module: bounded(module).into(), kind }
     }
 
     /// A frame for callers that were not unwound.
@@ -146,16 +149,35 @@ impl Frame {
     }
 }
 
+/// The longest beginning of a name that a result may have.
+fn bounded(name: &str) -> &str {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
 fn has_sum(mut counts: impl Iterator<Item = u64>) -> bool {
     counts.try_fold(0_u64, u64::checked_add).is_some()
 }
 
 impl Profile {
-    /// Whether its stacks are of its frames, and no deeper than any that is sampled.
+    /// Whether its stacks are of its frames, and no deeper than any that is sampled, and its names
+    /// as short.
     ///
     /// # Errors
     /// The part that does not fit, in words.
     pub fn check(&self) -> Result<(), String> {
+        let event = match &self.clock {
+            Clock::Event(name) => Some(name),
+            Clock::Cycles | Clock::CpuClock => None,
+        };
+        let frames = self.frames.iter().chain(self.functions.iter().map(|one| &one.frame));
+        let mut names = frames.flat_map(|frame| [&frame.name, &frame.module]).chain(event);
+        if names.any(|name| name.len() > NAME_BYTES_MAX) {
+            return Err(format!("a name in it has more than {} KiB", NAME_BYTES_MAX >> 10));
+        }
         for stack in &self.stacks {
             if stack.frames.len() > DEPTH_MAX {
                 return Err(format!("a stack has more than {DEPTH_MAX} frames"));

@@ -9,6 +9,7 @@
 //! The page bears no script, so nothing zooms: a frame has its name where it fits, and its share is
 //! in its tooltip. Frames that would be thinner than half a pixel are left out and counted.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use workahead_counters::profile::{Frame, Kind, Profile};
@@ -16,7 +17,7 @@ use workahead_counters::profile::{Frame, Kind, Profile};
 use super::Screen;
 use super::svg::{Element, label};
 use super::type_width::fitted;
-use crate::number;
+use crate::{number, words};
 
 /// Height of a frame and its distance to the next.
 const ROW: f64 = 17.0;
@@ -33,22 +34,21 @@ const FOOT: f64 = 24.0;
 
 /// The flame graph of a profile as one `<svg>` of at most this many bytes, or of its root alone.
 pub(crate) fn flame(profile: &Profile, most_bytes: usize) -> String {
+    let tree = Tree::of(profile);
     let mut thinnest = THINNEST;
     loop {
-        let drawing = drawn(profile, thinnest);
-        if drawing.len() <= most_bytes || thinnest > Screen::Wide.width() {
+        let is_root_alone = thinnest > Screen::Wide.width();
+        let most_bytes = if is_root_alone { usize::MAX } else { most_bytes };
+        if let Some(drawing) = drawn(profile, &tree, thinnest, most_bytes) {
             return drawing;
         }
         thinnest *= 2.0;
     }
 }
 
-fn drawn(profile: &Profile, thinnest: f64) -> String {
-    let mut root = Node::default();
-    for stack in &profile.stacks {
-        let frames = stack.frames.iter().filter_map(|place| profile.frames.get(*place as usize));
-        root.add(frames, stack.events, stack.samples);
-    }
+/// `None` where it takes more bytes.
+fn drawn(profile: &Profile, tree: &Tree<'_>, thinnest: f64, most_bytes: usize) -> Option<String> {
+    let Tree { frames, root } = tree;
     let screen = Screen::Wide;
     let scale = if root.events == 0 { 0.0 } else { screen.width() / root.events as f64 };
     let rows = root.rows(scale, thinnest);
@@ -60,23 +60,57 @@ fn drawn(profile: &Profile, thinnest: f64) -> String {
     );
     let mut drawing = screen.drawing(bottom + FOOT, &description);
     keys(&mut drawing);
-    let mut painter = Painter { drawing, scale, bottom, whole: root.events, left_out: 0, thinnest };
-    painter.paint_root(&root);
+    let mut painter = Painter {
+        drawing,
+        frames,
+        scale,
+        bottom,
+        whole: root.events,
+        left_out: 0,
+        thinnest,
+        most_bytes,
+    };
+    painter.paint_root(root);
     let words = painter.foot(profile);
     painter.drawing.push(label("tick", (0.0, bottom + 16.0), "start", &words));
-    painter.drawing.to_string()
+    let drawing = (!painter.is_full()).then(|| painter.drawing.to_string());
+    drawing.filter(|drawing| drawing.len() <= most_bytes)
+}
+
+/// The stacks of a profile.
+struct Tree<'a> {
+    /// Each frame once, in the order of names: those may be long, and are compared here only.
+    frames: Vec<&'a Frame>,
+    root: Node,
+}
+
+impl<'a> Tree<'a> {
+    fn of(profile: &'a Profile) -> Self {
+        let mut frames: Vec<&Frame> = profile.frames.iter().collect();
+        frames.sort_unstable();
+        frames.dedup();
+        let place = |frame: &Frame| frames.partition_point(|other| *other < frame);
+        let places: Vec<usize> = profile.frames.iter().map(place).collect();
+        let mut root = Node::default();
+        for stack in &profile.stacks {
+            let of_stack = stack.frames.iter().filter_map(|at| places.get(*at as usize).copied());
+            root.add(of_stack, stack.events, stack.samples);
+        }
+        Self { frames, root }
+    }
 }
 
 /// Callees of one frame.
 #[derive(Default)]
-struct Node<'a> {
+struct Node {
     events: u64,
     samples: u64,
-    called: BTreeMap<&'a Frame, Node<'a>>,
+    /// By their places in [`Tree::frames`].
+    called: BTreeMap<usize, Node>,
 }
 
-impl<'a> Node<'a> {
-    fn add(&mut self, frames: impl Iterator<Item = &'a Frame>, events: u64, samples: u64) {
+impl Node {
+    fn add(&mut self, frames: impl Iterator<Item = usize>, events: u64, samples: u64) {
         let mut node = self;
         node.events += events;
         node.samples += samples;
@@ -98,39 +132,49 @@ impl<'a> Node<'a> {
     }
 }
 
-struct Painter {
+struct Painter<'a> {
     drawing: Element,
+    frames: &'a [&'a Frame],
     scale: f64,
     bottom: f64,
     whole: u64,
     left_out: usize,
     thinnest: f64,
+    most_bytes: usize,
 }
 
-impl Painter {
-    fn paint_root(&mut self, root: &Node<'_>) {
+impl Painter<'_> {
+    /// Whether nothing more is painted.
+    fn is_full(&self) -> bool {
+        self.drawing.content_bytes() > self.most_bytes
+    }
+
+    fn paint_root(&mut self, root: &Node) {
         if root.events == 0 {
             return;
         }
-        let frame = PaintedFrame { class: "flame all", name: "all samples", of: "" };
+        let frame = PaintedFrame { class: "flame all", name: "all samples".into(), of: "" };
         self.paint(&frame, root, 0.0, 0);
         self.paint_called(root, 0.0, 1);
     }
 
-    fn paint_called(&mut self, node: &Node<'_>, mut x: f64, row: usize) {
-        for (frame, called) in &node.called {
+    fn paint_called(&mut self, node: &Node, mut x: f64, row: usize) {
+        for (place, called) in &node.called {
+            if self.is_full() {
+                return;
+            }
             let width = called.events as f64 * self.scale;
             if width < self.thinnest {
                 self.left_out += called.frames();
             } else {
-                self.paint(&PaintedFrame::of(frame), called, x, row);
+                self.paint(&PaintedFrame::of(self.frames[*place]), called, x, row);
                 self.paint_called(called, x, row + 1);
             }
             x += width;
         }
     }
 
-    fn paint(&mut self, frame: &PaintedFrame<'_>, node: &Node<'_>, x: f64, row: usize) {
+    fn paint(&mut self, frame: &PaintedFrame<'_>, node: &Node, x: f64, row: usize) {
         let width = node.events as f64 * self.scale;
         let y = self.bottom - ROW * (row + 1) as f64;
         let share = 100.0 * node.events as f64 / self.whole as f64;
@@ -142,7 +186,7 @@ impl Painter {
         let shape = shape.at("width", width - gap).at("height", ROW - GAP);
         self.drawing.push(shape.titled(&title));
         if width >= NAMED_FROM {
-            let text = fitted(frame.name, TYPE, width - 6.0);
+            let text = fitted(&frame.name, TYPE, width - 6.0);
             let name = label("flame-name", (x + 3.0, y + 12.0), "start", &text);
             self.drawing.push(name.titled(&title));
         }
@@ -170,8 +214,9 @@ impl Painter {
 /// A frame with its words and its class.
 struct PaintedFrame<'a> {
     class: &'static str,
-    name: &'a str,
-    of: &'a str,
+    /// Cut: it is repeated for each of its callers.
+    name: Cow<'a, str>,
+    of: &'static str,
 }
 
 impl<'a> PaintedFrame<'a> {
@@ -182,7 +227,7 @@ impl<'a> PaintedFrame<'a> {
             Kind::Unresolved => ("flame unresolved", " (no name known)"),
             Kind::Cut => ("flame cut", " (callers not known)"),
         };
-        Self { class, name: &frame.name, of }
+        Self { class, name: words::cut(&frame.name, words::CHARS_MAX), of }
     }
 }
 

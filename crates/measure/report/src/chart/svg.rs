@@ -49,6 +49,11 @@ impl Element {
         self
     }
 
+    /// The length of what it holds so far.
+    pub(crate) fn content_bytes(&self) -> usize {
+        self.content.len()
+    }
+
     /// Adds text, escaped.
     pub(crate) fn text(mut self, text: &str) -> Self {
         self.content.push_str(&escape(text));

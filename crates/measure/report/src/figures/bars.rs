@@ -53,12 +53,12 @@ fn bar(part: &Part<'_>, cell: &Cell, heading: Option<String>) -> Bar {
         {
             Reading::Value { value: 1.0, interval: None }
         }
-        (None, _) => Reading::Missing(part.view.results.absence(cell.index)),
+        (None, _) => Reading::Missing(words::label(&part.view.results.absence(cell.index))),
     };
     let name = cell.place.get(part.axes.along).map_or_else(
         || part.view.technique(cell),
         |value| match part.axes.along {
-            "case" => value.to_string(),
+            "case" => words::value(value),
             along => words::setting(along, value),
         },
     );

@@ -21,29 +21,23 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
             XAxis::Doubling | XAxis::Even => value.as_number(),
         }
     };
-    let mut series: Vec<Series> = Vec::new();
-    let mut add = |name: String, point: Option<Point>| match (
-        series.iter_mut().find(|one| one.name == name),
-        point,
-    ) {
-        (_, None) => {}
-        (Some(one), Some(point)) => one.points.push(point),
-        (None, Some(point)) => series.push(Series { name, points: vec![point] }),
-    };
+    let mut lines = Vec::new();
     for cell in part.cells {
         match part.chart.measure == LATENCY {
             true => {
                 for (measure, name) in LATENCIES.iter().zip(["median", "95 %", "99 %"]) {
                     let value = part.value_of(cell, measure);
-                    add(name.to_owned(), point(place(cell), value));
+                    add(&mut lines, (name, None), name.to_owned(), point(place(cell), value));
                 }
             }
             false => {
                 let value = part.value_of(cell, &part.chart.measure);
-                add(name(part, cell), point(place(cell), value));
+                let key = ("", part.axes.series.and_then(|series| cell.place.get(series)));
+                add(&mut lines, key, name(part, cell), point(place(cell), value));
             }
         }
     }
+    let mut series: Vec<Series> = lines.into_iter().map(|(_, one)| one).collect();
     for one in &mut series {
         one.points.sort_by(|left, right| left.x.total_cmp(&right.x));
     }
@@ -61,9 +55,21 @@ pub(super) fn curves(part: &Part<'_>) -> Curves {
     }
 }
 
+/// What tells lines apart: a quantity and a value. Their names may be cut to the same words.
+type Key<'a> = (&'a str, Option<&'a Setting>);
+
+/// Adds a point to its line; no line without one.
+fn add<'a>(lines: &mut Vec<(Key<'a>, Series)>, key: Key<'a>, name: String, point: Option<Point>) {
+    let Some(point) = point else { return };
+    match lines.iter_mut().find(|(other, _)| *other == key) {
+        Some((_, one)) => one.points.push(point),
+        None => lines.push((key, Series { name, points: vec![point] })),
+    }
+}
+
 fn name(part: &Part<'_>, cell: &Cell) -> String {
     match part.axes.series.and_then(|series| Some((series, cell.place.get(series)?))) {
-        Some(("case", value)) => value.to_string(),
+        Some(("case", value)) => words::value(value),
         Some((series, value)) => words::setting(series, value),
         None => words::quantity(&part.chart.measure),
     }

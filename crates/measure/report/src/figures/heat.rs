@@ -27,7 +27,7 @@ pub(super) fn heat(part: &Part<'_>) -> Heat {
             }
         };
         let name = match (part.axes.series, of_row) {
-            (Some("case"), Some(value)) => value.to_string(),
+            (Some("case"), Some(value)) => words::value(value),
             (Some(axis), Some(value)) => words::setting(axis, value),
             _ => String::new(),
         };
@@ -61,7 +61,7 @@ fn square(part: &Part<'_>, cell: &Cell) -> Square {
         let why = match finding.samples > 0 {
             true if finding.is_baseline => "the baseline itself".to_owned(),
             true => "its baseline has no figure".to_owned(),
-            false => part.view.results.absence(cell.index),
+            false => words::label(&part.view.results.absence(cell.index)),
         };
         return Square::Missing(why);
     };

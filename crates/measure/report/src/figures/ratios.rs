@@ -22,28 +22,25 @@ pub(super) fn ratios(part: &Part<'_>) -> Ratios {
         cells.sort_by_key(|cell| group(cell));
     }
     let mut last = None;
-    let row = |cell: &&Cell| {
-        let group = part
-            .axes
-            .series
-            .and_then(|series| Some(words::setting(series, cell.place.get(series)?)));
-        let heading = group.clone().filter(|_| group != last);
+    let mut rows = Vec::with_capacity(cells.len());
+    for cell in cells {
+        let group = part.axes.series.and_then(|series| Some((series, cell.place.get(series)?)));
+        let heading = group.filter(|_| group != last);
         last = group;
-        Row {
-            heading,
+        rows.push(Row {
+            heading: heading.map(|(series, value)| words::setting(series, value)),
             name: name(part, cell),
             marks: marks(view, cell),
-            missing: view.results.absence(cell.index),
-        }
-    };
-    let rows = cells.iter().map(row).collect();
+            missing: words::label(&view.results.absence(cell.index)),
+        });
+    }
     let baseline = view.baseline().unwrap_or_default();
     Ratios { description: part.description.clone(), unit: format!("times {baseline}"), rows }
 }
 
 fn name(part: &Part<'_>, cell: &Cell) -> String {
     match (part.axes.along, cell.place.get(part.axes.along)) {
-        ("case", Some(value)) => value.to_string(),
+        ("case", Some(value)) => words::value(value),
         (along, Some(value)) => words::setting(along, value),
         (_, None) => part.view.technique(cell),
     }

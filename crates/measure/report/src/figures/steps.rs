@@ -24,10 +24,10 @@ pub(super) fn figure(view: &View<'_>, chart: &Chart) -> Option<Figure> {
     if steps.is_empty() {
         return None;
     }
-    let title = chart
-        .title
-        .clone()
-        .unwrap_or_else(|| format!("From one degree to the next: {}", words::axis(axis)));
+    let title = chart.title.as_deref().map_or_else(
+        || format!("From one degree to the next: {}", words::axis(axis)),
+        words::label,
+    );
     let squares = found.len().saturating_mul(steps.len());
     if squares > CELLS_MAX {
         return Some(not_drawn(title, &format!("{squares} steps are more than {CELLS_MAX}")));

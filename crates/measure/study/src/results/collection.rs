@@ -4,12 +4,12 @@
 //! the same work, so they become one stream before anything is reduced: a group of events that had
 //! three slots in each of five repetitions has fifteen, and a trimmed mean has something to trim.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use workahead_counters::instrumented::Functions;
 use workahead_counters::metrics::Metrics;
 use workahead_counters::profile::Profile;
-use workahead_counters::stream::{Slot, Stream};
+use workahead_counters::stream::{Group, Header, Slot, Stream, UncountedEvent};
 
 use super::Results;
 use crate::collection::Collection;
@@ -26,10 +26,7 @@ impl Results {
     /// Every slot of a cell in one stream, in the order of repetitions; `None` if nothing was
     /// counted.
     pub fn counts(&self, cell: usize) -> Option<Stream> {
-        let mut streams =
-            self.collections(cell).filter_map(|collection| collection.counts.as_ref());
-        let first = streams.next()?.clone();
-        Some(streams.fold(first, joined))
+        joined(self.collections(cell).filter_map(|collection| collection.counts.as_ref()))
     }
 
     /// Every metric of a cell, from the slots of all its repetitions.
@@ -109,21 +106,42 @@ fn merged(mut profiles: Vec<Profile>) -> Option<Profile> {
     profiles.pop()
 }
 
-/// Two streams as if counted in one run.
-fn joined(mut all: Stream, next: &Stream) -> Stream {
+/// Streams as if counted in one run; `None` of none.
+fn joined<'a>(mut streams: impl Iterator<Item = &'a Stream>) -> Option<Stream> {
+    let first = streams.next()?;
+    let mut known = Known::of(&first.header);
+    let mut all = first.clone();
+    streams.for_each(|next| join(&mut all, &mut known, next));
+    Some(all)
+}
+
+/// What a header has: each repetition of somebody else's may have other groups.
+struct Known<'a> {
+    /// Their places.
+    groups: HashMap<&'a Group, usize>,
+    left_out: HashSet<&'a UncountedEvent>,
+}
+
+impl<'a> Known<'a> {
+    fn of(header: &'a Header) -> Self {
+        let mut groups = HashMap::new();
+        for (place, group) in header.groups.iter().enumerate() {
+            groups.entry(group).or_insert(place);
+        }
+        Self { groups, left_out: header.left_out.iter().collect() }
+    }
+}
+
+/// Adds a stream.
+fn join<'a>(all: &mut Stream, known: &mut Known<'a>, next: &'a Stream) {
     let end_s = all.slots.last().map_or(0.0, |slot| slot.begun_s + slot.wall_s);
-    let places: Vec<usize> = next
-        .header
-        .groups
-        .iter()
-        .map(|group| {
-            let known = all.header.groups.iter().position(|other| other == group);
-            known.unwrap_or_else(|| {
-                all.header.groups.push(group.clone());
-                all.header.groups.len() - 1
-            })
-        })
-        .collect();
+    let mut places = Vec::with_capacity(next.header.groups.len());
+    for group in &next.header.groups {
+        places.push(*known.groups.entry(group).or_insert_with(|| {
+            all.header.groups.push(group.clone());
+            all.header.groups.len() - 1
+        }));
+    }
     all.slots.extend(next.slots.iter().map(|slot| Slot {
         group: places[slot.group],
         begun_s: end_s + slot.begun_s,
@@ -134,11 +152,10 @@ fn joined(mut all: Stream, next: &Stream) -> Stream {
     header.constructed = header.constructed.take().or_else(|| other.constructed.clone());
     header.lacks = header.lacks.take().or_else(|| other.lacks.clone());
     for left in &other.left_out {
-        if header.left_out.len() < LEFT_OUT_MAX && !header.left_out.contains(left) {
+        if header.left_out.len() < LEFT_OUT_MAX && known.left_out.insert(left) {
             header.left_out.push(left.clone());
         }
     }
-    all
 }
 
 #[cfg(test)]

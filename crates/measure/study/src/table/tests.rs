@@ -46,3 +46,26 @@ fn every_observation_becomes_a_row() {
     }
     assert!(batch.column_by_name("measure.table_bytes").is_some());
 }
+
+#[test]
+fn rows_of_several_batches_are_written_and_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut results = testing::results(dir.path(), STUDY, &mut Mock::new());
+    let one = results.observations[0].clone();
+    let moments = 0..2 * BATCH_ROWS as u64 + 3;
+    let row = |unix_ms| Observation { unix_ms, ..one.clone() };
+    results.observations = moments.clone().map(row).collect();
+    let written = |results: &Results| -> Vec<u64> {
+        let path = write(dir.path(), results).unwrap();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+        let batches = builder.build().unwrap().map(Result::unwrap);
+        let column = |batch: RecordBatch| {
+            let column = batch.column_by_name("unix_ms").unwrap();
+            column.as_primitive::<UInt64Type>().values().to_vec()
+        };
+        batches.flat_map(column).collect()
+    };
+    assert_eq!(written(&results), moments.collect::<Vec<_>>());
+    results.observations = Vec::new().into();
+    assert!(written(&results).is_empty());
+}

@@ -100,6 +100,28 @@ fn sums_of_parts_end_at_the_largest_number() {
 }
 
 #[test]
+fn names_have_a_length_that_a_result_may_have() {
+    let long = "ä".repeat(NAME_BYTES_MAX);
+    let stack = format!("x{long};b");
+    let table = profile(&[(stack.as_str(), 50)]);
+    assert_eq!(table.check(), Ok(()), "a stranger's program may have any names");
+    let frame = Frame { name: long.clone(), module: String::new(), kind: Kind::User };
+    let module = Frame { name: String::new(), module: long.clone(), kind: Kind::User };
+    let longer = [
+        Profile { frames: vec![frame.clone()], ..table.clone() },
+        Profile { frames: vec![module], ..table.clone() },
+        Profile {
+            functions: vec![Function { frame, ..table.functions[0].clone() }],
+            ..table.clone()
+        },
+        Profile { clock: Clock::Event(long), ..table.clone() },
+    ];
+    for profile in longer.map(|one| Profile { stacks: Vec::new(), ..one }) {
+        assert_eq!(profile.check(), Err("a name in it has more than 64 KiB".to_owned()));
+    }
+}
+
+#[test]
 fn a_profile_survives_its_file() {
     let table = profile(&[("a;b", 50), ("a;K", 20), ("a;m+0x10", 20)]);
     let text = serde_json::to_string(&table).expect("written");

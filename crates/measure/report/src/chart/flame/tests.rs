@@ -122,6 +122,17 @@ proptest! {
 }
 
 #[test]
+fn long_names_are_cut() {
+    let long = "ä".repeat(60_000);
+    let frames = ["1", "2"].map(|end| frame(&format!("{long}{end}"), Kind::User));
+    let stacks: [(&[u32], u64); 3] = [(&[0], 5), (&[1], 5), (&[0, 1, 0, 1], 90)];
+    let drawn = flame(&profile(frames.into(), &stacks), usize::MAX);
+    assert!(is_balanced(&drawn) && drawn.len() < 20_000, "{}", drawn.len());
+    // Four keys and all samples; frames of one begin are two.
+    assert_eq!(drawn.matches("<rect ").count(), 5 + 5);
+}
+
+#[test]
 fn a_drawing_keeps_to_its_bytes() {
     let frames = (0..400).map(|at| frame(&format!("function_{at}"), Kind::User)).collect();
     let stacks: Vec<[u32; 3]> = (0..398).map(|at| [at, at + 1, at + 2]).collect();
