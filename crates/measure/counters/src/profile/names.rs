@@ -76,9 +76,7 @@ impl<'a> Namer<'a> {
 
     fn single(&self, source: &Source<'_>, input: Input<u64>) -> Option<String> {
         match guarded(|| self.symbolizer.symbolize_single(source, input)) {
-            Ok(Ok(Symbolized::Sym(symbol))) => {
-                Some(self.demangler.name(&symbol.name).unwrap_or_else(|| symbol.name.into_owned()))
-            }
+            Ok(Ok(Symbolized::Sym(symbol))) => Some(self.demangler.shown(&symbol.name)),
             // The file is damaged, or has no name for it.
             Ok(Ok(Symbolized::Unknown(_)) | Err(_)) | Err(_) => None,
         }
