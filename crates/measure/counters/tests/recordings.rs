@@ -221,7 +221,7 @@ fn the_system_does_worse_and_both_mix_by_time() {
 /// Every metric of a stream is a number or has a reason.
 fn says_something(stream: &Stream) {
     let metrics = Metrics::of(stream);
-    for valued in &metrics.values {
+    for valued in metrics.values() {
         match valued.value {
             Some(value) => assert!(value.is_finite() && valued.why.is_none(), "{valued:?}"),
             None => assert!(valued.why.is_some(), "{valued:?}"),
