@@ -258,6 +258,29 @@ proptest! {
 }
 
 #[test]
+fn cores_of_more_cpus_than_there_may_be_are_refused() {
+    let mut stream = recorded(&MODELS[0]);
+    stream.slots.truncate(1);
+    let mut refused = |cores: Vec<Vec<u32>>| {
+        stream.header.cores = cores;
+        let mut text = Vec::new();
+        stream.write(&mut text).unwrap();
+        let read = Stream::read(&mut text.as_slice()).err().map(|error| error.to_string());
+        let checked = stream.check().err();
+        assert_eq!(read, checked.map(|why| format!("line 1 is not a recording's: {why}")));
+        read.unwrap_or_default()
+    };
+    let cores = |number: u32, cpus: u32| -> Vec<Vec<u32>> {
+        (0..number).map(|core| (core * cpus..(core + 1) * cpus).collect()).collect()
+    };
+    assert_eq!(refused(cores(128, 64)), "");
+    let why = refused(cores(1, 65));
+    assert!(why.ends_with(": a core has more than 64 CPUs"), "{why}");
+    let why = refused(cores(8193, 1));
+    assert!(why.ends_with(": its cores have more than 8192 CPUs"), "{why}");
+}
+
+#[test]
 fn recordings_of_earlier_versions_are_read() {
     let mut recording = include_bytes!("recordings/earlier-version.jsonl").as_slice();
     let header = Stream::read(&mut recording).unwrap().header;
