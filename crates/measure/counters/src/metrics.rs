@@ -17,9 +17,10 @@ use crate::table::{Definition, Table};
 /// All metrics of a stream.
 #[derive(Debug, Clone, Serialize)]
 pub struct Metrics {
-    /// In the catalogue's order; for each metric user, kernel, both; for each of them all CPUs
-    /// together and then one by one.
-    pub values: Vec<MetricValue>,
+    values: Vec<MetricValue>,
+    /// Places in `values` by name, privilege and CPU: a recording may be of thousands of CPUs.
+    #[serde(skip)]
+    places: Vec<usize>,
 }
 
 /// A metric with its value or the reason why there is none.
@@ -72,15 +73,22 @@ impl Metrics {
                 }
             }
         }
-        Self { values }
+        values.into_iter().collect()
+    }
+
+    /// All of them, in the catalogue's order; for each metric user, kernel, both; for each of them
+    /// all CPUs together and then one by one.
+    #[must_use]
+    pub fn values(&self) -> &[MetricValue] {
+        &self.values
     }
 
     /// One of them.
     #[must_use]
     pub fn get(&self, name: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&MetricValue> {
-        self.values.iter().find(|valued| {
-            valued.metric.name == name && valued.privilege == privilege && valued.cpu == cpu
-        })
+        let wanted = (name, privilege, cpu);
+        let found = self.places.binary_search_by(|place| self.values[*place].key().cmp(&wanted));
+        found.ok().map(|at| &self.values[self.places[at]])
     }
 
     /// The values over all CPUs by name, for a study's samples: `cpi`, `cpi_user`, `cpi_kernel`.
@@ -99,7 +107,20 @@ impl Metrics {
     }
 }
 
+impl FromIterator<MetricValue> for Metrics {
+    fn from_iter<I: IntoIterator<Item = MetricValue>>(values: I) -> Self {
+        let values: Vec<MetricValue> = values.into_iter().collect();
+        let mut places: Vec<usize> = (0..values.len()).collect();
+        places.sort_by_key(|place| values[*place].key());
+        Self { values, places }
+    }
+}
+
 impl MetricValue {
+    fn key(&self) -> (&str, Privilege, Option<u32>) {
+        (self.metric.name.as_str(), self.privilege, self.cpu)
+    }
+
     fn unavailable(
         metric: &'static Metric,
         privilege: Privilege,

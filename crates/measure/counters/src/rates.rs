@@ -62,10 +62,13 @@ impl Rates {
     #[must_use]
     pub fn slots(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<usize> {
         let of = |rate: &Rate| rate.per_unit.n + rate.per_unit.dropped.len();
+        let own = || self.rate(event, privilege, cpu).map(of);
+        if cpu.is_some() {
+            return own();
+        }
         let at = |cpu| (event.to_owned(), privilege, cpu);
         let on_cpus = self.rates.range(at(Some(0))..=at(Some(u32::MAX)));
-        let most = on_cpus.map(|(_, rate)| of(rate)).max().filter(|_| cpu.is_none());
-        most.or_else(|| self.rate(event, privilege, cpu).map(of))
+        on_cpus.map(|(_, rate)| of(rate)).max().or_else(own)
     }
 
     /// The CPUs that anything was counted on.

@@ -12,7 +12,7 @@
 
 use crate::cycles::{LogicalCpu, StallCause, Value, missing};
 use crate::event::Privilege;
-use crate::metrics::{MetricValue, Metrics};
+use crate::metrics::{MetricValue, Metrics, PRIVILEGES};
 use crate::rates::Rates;
 use crate::stream::Stream;
 use crate::table::Table;
@@ -93,7 +93,7 @@ fn events(metrics: &Metrics, metric: &str, side: Privilege, cpus: &[(u32, f64)])
 }
 
 fn why(metrics: &Metrics, metric: &str, own: Option<&MetricValue>) -> String {
-    let any = || metrics.values.iter().find(|valued| valued.metric.name == metric);
+    let any = || PRIVILEGES.into_iter().find_map(|side| metrics.get(metric, side, None));
     let why = own.or_else(any).and_then(|valued| valued.why.clone());
     why.unwrap_or_else(|| "it was not requested".to_owned())
 }

@@ -3,6 +3,7 @@
 //! A recording is a file of JSON lines: the header first, then a line a slot. One that was
 //! constructed by hand says so in its header, and so does everything derived from it.
 
+use std::collections::HashSet;
 use std::io::{BufRead, Error, ErrorKind, Read, Write};
 
 use serde::{Deserialize, Serialize};
@@ -151,10 +152,14 @@ impl Stream {
     /// The counts on some CPUs only.
     #[must_use]
     pub fn on(&self, cpus: &[u32]) -> Self {
+        let cpus: HashSet<u32> = cpus.iter().copied().collect();
         let is_meant = |on: &&OnCpu| on.cpu.is_some_and(|cpu| cpus.contains(&cpu));
         let slots = self.slots.iter().map(|slot| Slot {
+            group: slot.group,
+            begun_s: slot.begun_s,
+            wall_s: slot.wall_s,
             cpus: slot.cpus.iter().filter(is_meant).cloned().collect(),
-            ..slot.clone()
+            spoilt: slot.spoilt.clone(),
         });
         Self { header: self.header.clone(), slots: slots.collect() }
     }
@@ -211,6 +216,7 @@ impl Stream {
         let first = line(from, 1)?.ok_or_else(|| wrong(1, "the file is empty".to_owned()))?;
         let header = serde_json::from_str(&first).map_err(|error| wrong(1, error.to_string()))?;
         let mut stream = Self { header, slots: Vec::new() };
+        stream.check_cores().map_err(|why| wrong(1, why))?;
         for number in 2.. {
             let Some(text) = line(from, number)? else { break };
             if text.is_empty() {
@@ -224,12 +230,25 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Whether its slots fit its groups.
+    /// Whether its cores may be a machine's, and its slots fit its groups.
     ///
     /// # Errors
     /// The first fault, in words.
     pub fn check(&self) -> Result<(), String> {
+        self.check_cores()?;
         self.slots.iter().try_for_each(|slot| self.check_slot(slot))
+    }
+
+    /// Each CPU of a core is a series of its own, which is computed from all slots.
+    fn check_cores(&self) -> Result<(), String> {
+        let cores = &self.header.cores;
+        if cores.iter().any(|core| core.len() > CORE_CPUS_MAX) {
+            return Err(format!("a core has more than {CORE_CPUS_MAX} CPUs"));
+        }
+        if cores.iter().map(Vec::len).sum::<usize>() > CPUS_MAX {
+            return Err(format!("its cores have more than {CPUS_MAX} CPUs"));
+        }
+        Ok(())
     }
 
     fn check_slot(&self, slot: &Slot) -> Result<(), String> {
@@ -256,6 +275,10 @@ impl Stream {
 
 /// The most CPUs that Linux is built for (`NR_CPUS` of x86-64).
 const CPUS_MAX: usize = 8192;
+
+/// The most logical CPUs that a core may have. POWER10's have eight; a virtual machine may be given
+/// others.
+const CORE_CPUS_MAX: usize = 64;
 
 /// The next line, without its end; `None` after the last one. Its number is for errors.
 fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, RecordingError> {

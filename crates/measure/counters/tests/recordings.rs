@@ -221,7 +221,7 @@ fn the_system_does_worse_and_both_mix_by_time() {
 /// Every metric of a stream is a number or has a reason.
 fn says_something(stream: &Stream) {
     let metrics = Metrics::of(stream);
-    for valued in &metrics.values {
+    for valued in metrics.values() {
         match valued.value {
             Some(value) => assert!(value.is_finite() && valued.why.is_none(), "{valued:?}"),
             None => assert!(valued.why.is_some(), "{valued:?}"),
@@ -255,6 +255,29 @@ proptest! {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
         }
     }
+}
+
+#[test]
+fn cores_of_more_cpus_than_there_may_be_are_refused() {
+    let mut stream = recorded(&MODELS[0]);
+    stream.slots.truncate(1);
+    let mut refused = |cores: Vec<Vec<u32>>| {
+        stream.header.cores = cores;
+        let mut text = Vec::new();
+        stream.write(&mut text).unwrap();
+        let read = Stream::read(&mut text.as_slice()).err().map(|error| error.to_string());
+        let checked = stream.check().err();
+        assert_eq!(read, checked.map(|why| format!("line 1 is not a recording's: {why}")));
+        read.unwrap_or_default()
+    };
+    let cores = |number: u32, cpus: u32| -> Vec<Vec<u32>> {
+        (0..number).map(|core| (core * cpus..(core + 1) * cpus).collect()).collect()
+    };
+    assert_eq!(refused(cores(128, 64)), "");
+    let why = refused(cores(1, 65));
+    assert!(why.ends_with(": a core has more than 64 CPUs"), "{why}");
+    let why = refused(cores(8193, 1));
+    assert!(why.ends_with(": its cores have more than 8192 CPUs"), "{why}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl<'a> CellCounts<'a> {
         let stream = view.results.counts(cell.index)?;
         let metrics = Metrics::of(&stream);
         let is_there = |side: &Privilege| {
-            metrics.values.iter().any(|one| one.privilege == *side && is_over_all(one))
+            metrics.values().iter().any(|one| one.privilege == *side && is_over_all(one))
         };
         let sides = PRIVILEGES.into_iter().filter(is_there).collect();
         Some(Self { cell, stream, metrics, sides })
@@ -113,7 +113,7 @@ impl<'a> CellCounts<'a> {
 
     /// Why a metric has no value: for this side, or at all.
     fn why(&self, metric: &str, side: Privilege) -> Option<&str> {
-        let of_metric = || self.metrics.values.iter().filter(|one| one.metric.name == metric);
+        let of_metric = || self.metrics.values().iter().filter(|one| one.metric.name == metric);
         let own = of_metric().find(|one| one.privilege == side && one.cpu.is_none());
         own.or_else(|| of_metric().next())?.why.as_deref()
     }
@@ -255,14 +255,14 @@ fn sentence(names: &[String], why: &str) -> String {
 /// Metrics that have no value anywhere.
 fn unavailable(cells: &[CellCounts<'_>]) -> Vec<UnavailableMetrics> {
     let mut names: Vec<&str> = Vec::new();
-    for one in cells.iter().flat_map(|of| &of.metrics.values) {
+    for one in cells.iter().flat_map(|of| of.metrics.values()) {
         if !names.contains(&one.metric.name.as_str()) {
             names.push(&one.metric.name);
         }
     }
     let has_value = |name: &&str| {
         let of_name = |one: &&MetricValue| one.metric.name == **name && is_over_all(one);
-        cells.iter().any(|of| of.metrics.values.iter().any(|one| of_name(&one)))
+        cells.iter().any(|of| of.metrics.values().iter().any(|one| of_name(&one)))
     };
     names.retain(|name| !has_value(name));
     let entries = names.into_iter().filter_map(|name| {

@@ -31,7 +31,7 @@ pub(crate) fn measures(counts: &Stream, sample: &Sample, roles: &Roles) -> Vec<(
     let all: BTreeSet<u32> = rates.cpus().into_iter().collect();
     let groups = [("", &all), ("_main", &roles.main), ("_helper", &roles.helper)];
     let names: BTreeSet<&str> = metrics
-        .values
+        .values()
         .iter()
         .filter(|valued| valued.metric.unit == Unit::PerThousandInstructions)
         .map(|valued| valued.metric.name.as_str())

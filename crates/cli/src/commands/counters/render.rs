@@ -40,7 +40,7 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut table = summary::table(&header);
     let mut empty: Vec<(&str, &str)> = Vec::new();
-    for of_metric in metrics.values.chunk_by(|one, other| one.metric.name == other.metric.name) {
+    for of_metric in metrics.values().chunk_by(|one, other| one.metric.name == other.metric.name) {
         let first = &of_metric[0];
         if let (true, Some(why)) = (of_metric.iter().all(|one| one.value.is_none()), &first.why) {
             empty.push((&first.metric.name, why));
@@ -63,7 +63,7 @@ const SLOTS_MIN: usize = 32;
 
 /// The legend of the mark for figures that scatter, and how long to count for steadier ones.
 fn scattered(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> Option<String> {
-    let shown = metrics.values.iter().filter(|one| per_cpu || one.cpu.is_none());
+    let shown = metrics.values().iter().filter(|one| per_cpu || one.cpu.is_none());
     let noisy = shown.filter(|one| one.value.is_some() && one.noisy);
     let least = noisy.map(|one| one.slots).min()?.max(1);
     let mut says = "~ scatters by more than a tenth of its mean".to_owned();
@@ -81,10 +81,10 @@ type Place = (Privilege, Option<u32>);
 fn places(metrics: &Metrics, per_cpu: bool) -> Vec<Place> {
     let is_there = |place: &Place| {
         let at = |one: &&MetricValue| (one.privilege, one.cpu) == *place && one.value.is_some();
-        metrics.values.iter().any(|one| at(&one))
+        metrics.values().iter().any(|one| at(&one))
     };
     let cpus: std::collections::BTreeSet<Option<u32>> =
-        metrics.values.iter().map(|one| one.cpu).filter(|cpu| per_cpu || cpu.is_none()).collect();
+        metrics.values().iter().map(|one| one.cpu).filter(|cpu| per_cpu || cpu.is_none()).collect();
     let all = PRIVILEGES.into_iter().flat_map(|side| cpus.iter().map(move |cpu| (side, *cpu)));
     all.filter(is_there).collect()
 }

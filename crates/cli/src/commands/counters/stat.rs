@@ -207,7 +207,7 @@ fn show(args: &Args, stream: &Stream) -> anyhow::Result<()> {
         slots: stream.slots.len(),
         slots_thrown_away: stream.spoilt(),
         lacks: &stream.header.lacks,
-        metrics: &metrics.values,
+        metrics: metrics.values(),
         tables,
     };
     args.out.json(&facts, &args.target)

@@ -58,8 +58,9 @@ pub struct LogicalCpu {
 pub enum Series {
     /// O: the only one, SMT off.
     Off,
-    /// H0, H1, …: one of several, SMT on.
-    On(u8),
+    /// H0, H1, …: one of several, SMT on. As wide as the numbers of CPUs, for a machine may have
+    /// more of them in a core than the 64 that a recording may.
+    On(u32),
 }
 
 impl std::fmt::Display for Series {
@@ -96,7 +97,7 @@ impl Stalls {
     /// One per logical CPU, in their order. A single one is the series O.
     pub fn of(cpus: &[LogicalCpu], penalties: &[Penalty], denominator: Denominator) -> Vec<Stalls> {
         let all = cpus.iter().try_fold(0.0, |sum, cpu| Ok(sum + cpu.instructions.clone()?));
-        let series = |index: u8| if cpus.len() == 1 { Series::Off } else { Series::On(index) };
+        let series = |index: u32| if cpus.len() == 1 { Series::Off } else { Series::On(index) };
         let stalls = cpus.iter().zip(0..).map(|(cpu, index)| {
             let instructions = match denominator {
                 Denominator::Own => &cpu.instructions,
@@ -161,6 +162,8 @@ mod tests {
         };
         assert_eq!(named(&[cpu(1, [0; 3])]), ["O"]);
         assert_eq!(named(&[cpu(1, [0; 3]), cpu(1, [0; 3])]), ["H0", "H1"]);
+        let many: Vec<LogicalCpu> = (0..300).map(|_| cpu(1, [0; 3])).collect();
+        assert_eq!(named(&many)[299], "H299");
     }
 
     #[test]

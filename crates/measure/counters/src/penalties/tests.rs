@@ -51,7 +51,7 @@ fn metrics(values: &[(&str, f64)]) -> Metrics {
         slots: 6,
         noisy: false,
     };
-    Metrics { values: values.iter().map(valued).collect() }
+    values.iter().map(valued).collect()
 }
 
 const ALL: [(&str, f64); 9] = [

@@ -13,6 +13,10 @@ use workahead_machine::guarded::guarded;
 /// ways. After one that takes longer than this, C++'s stay as they are in the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The longest name that is kept, in bytes: longer than any that somebody has written. A file may
+/// have one of hundreds of megabytes, of which each address in its function gets a copy.
+const NAME_BYTES_MAX: usize = 64 << 10;
+
 /// Reads names.
 pub(super) struct Demangler {
     /// Another thread reads C++'s: it is left alone with a name that has no end.
@@ -45,8 +49,17 @@ impl Demangler {
         Self { cpp: RefCell::new(Reader::start()) }
     }
 
+    /// A name as its source has it, or else the beginning of what the file has.
+    pub(super) fn shown(&self, name: &str) -> String {
+        self.name(name).unwrap_or_else(|| beginning(name).to_owned())
+    }
+
     /// A name of Rust's or C++'s as their source has it.
-    pub(super) fn name(&self, name: &str) -> Option<String> {
+    fn name(&self, name: &str) -> Option<String> {
+        // Its parts would take many times its length while it is read.
+        if name.len() > NAME_BYTES_MAX {
+            return None;
+        }
         if let Ok(rust) = rustc_demangle::try_demangle(name) {
             let mut readable = Readable(String::new());
             return guarded(|| write!(readable, "{rust:#}")).ok()?.ok().map(|()| readable.0);
@@ -75,14 +88,20 @@ fn cpp(name: &str) -> Option<String> {
     Some(readable.0)
 }
 
+/// As much of a name as is kept, in whole characters.
+fn beginning(name: &str) -> &str {
+    let most = NAME_BYTES_MAX.min(name.len());
+    let end = (0..=most).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    &name[..end]
+}
+
 /// A name of a length that somebody may have written: some kilobytes can stand for one without end,
 /// each of whose parts repeats what is before it.
 struct Readable(String);
 
 impl Write for Readable {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        const BYTES_MAX: usize = 64 << 10;
-        if self.0.len() + part.len() > BYTES_MAX {
+        if self.0.len() + part.len() > NAME_BYTES_MAX {
             return Err(fmt::Error);
         }
         self.0.push_str(part);
@@ -110,6 +129,19 @@ mod tests {
             name += &format!("1{letter}I{}E", format!("S{before}_").repeat(300));
         }
         assert_eq!(of(&name), None);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let demangler = Demangler::new();
+        assert_eq!(demangler.shown("main"), "main");
+        assert_eq!(demangler.shown("_ZN3foo3barEv"), "foo::bar()");
+        let whole = "x".repeat(NAME_BYTES_MAX);
+        assert_eq!(demangler.shown(&whole), whole);
+        // Of two bytes each, the first at an odd place.
+        let shown = demangler.shown(&format!("x{}", "é".repeat(NAME_BYTES_MAX)));
+        assert_eq!(shown.len(), NAME_BYTES_MAX - 1);
+        assert!(shown.ends_with('é'));
     }
 
     #[test]

@@ -23,8 +23,8 @@ const PROGRAM: &str = "
     int main(int argc, char **argv) { return outer(argc); }
 ";
 
-/// A small program with symbols, unwind tables and debug information.
-fn whole() -> Option<Vec<u8>> {
+/// A small program of C with symbols, unwind tables and debug information.
+fn compiled(text: &str) -> Option<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("program");
     let mut compiler = Command::new("cc")
@@ -33,7 +33,7 @@ fn whole() -> Option<Vec<u8>> {
         .stdin(Stdio::piped())
         .spawn()
         .ok()?;
-    compiler.stdin.take()?.write_all(PROGRAM.as_bytes()).unwrap();
+    compiler.stdin.take()?.write_all(text.as_bytes()).unwrap();
     compiler.wait().unwrap().success().then(|| std::fs::read(program).unwrap())
 }
 
@@ -108,7 +108,7 @@ fn profile(path: &str, random: &mut TestRng) -> usize {
 
 #[test]
 fn damaged_programs_do_no_harm() {
-    let Some(whole) = whole() else {
+    let Some(whole) = compiled(PROGRAM) else {
         // Nothing else makes a small program, and Rust's linker is such a compiler.
         return;
     };
@@ -136,4 +136,33 @@ fn damaged_programs_do_no_harm() {
     let peak = held.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(peak < 1 << 20, "{peak} KiB resident");
+}
+
+#[test]
+fn a_long_name_is_cut() {
+    use object::{Object, ObjectSymbol};
+    // One of C's, and one of C++'s that is as long in its readable form.
+    let long = "x".repeat(100_000);
+    let labels = [long.clone(), format!("_Z100000{long}v")];
+    let [c, cpp] = &labels;
+    let program = format!(
+        "int one(int a) __asm__(\"{c}\");\nint other(int a) __asm__(\"{cpp}\");\n\
+         int one(int a) {{ return a + 1; }}\nint other(int a) {{ return a + 2; }}\n\
+         int main(int argc, char **argv) {{ return one(argc) + other(argc); }}\n"
+    );
+    let Some(whole) = compiled(&program) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program");
+    std::fs::write(&path, &whole).unwrap();
+    let mut modules = Modules::default();
+    let module = modules.of(path.to_str().unwrap(), None);
+    let namer = Namer::new(&modules);
+    let elf = object::File::parse(&*whole).unwrap();
+    for label in &labels {
+        let is_it = |name: &str| name == label;
+        let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(is_it)).unwrap();
+        let name = namer.frame(Address::Code { module, address: symbol.address() }).name;
+        assert_eq!(name.len(), 64 << 10);
+        assert!(label.starts_with(&name));
+    }
 }

@@ -1,5 +1,6 @@
 //! Names for addresses, from files rather than from processes: these may have ended.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use blazesym::MaybeDefault;
@@ -14,12 +15,19 @@ use super::stable_files::StableFiles;
 use super::stacks::Address;
 use super::table::{Frame, Kind};
 
+/// The most that all names of a profile take: every address has a copy of its function's, and a
+/// file may have its symbols share the bytes of their names. A million addresses with names of a
+/// hundred bytes take less than half of this.
+const NAMES_BYTES_MAX: usize = 256 << 20;
+
 /// Gives names.
 pub(super) struct Namer<'a> {
     symbolizer: Symbolizer,
     modules: &'a Modules,
     files: StableFiles,
     demangler: Demangler,
+    /// What names may still take.
+    left: Cell<usize>,
 }
 
 impl<'a> Namer<'a> {
@@ -28,7 +36,8 @@ impl<'a> Namer<'a> {
         // Functions only: lines and inlined calls need debug information that takes longer to read
         // than most runs to sample.
         let symbolizer = Symbolizer::builder().enable_code_info(false).build();
-        Self { symbolizer, modules, files: StableFiles::new(), demangler: Demangler::new() }
+        let (files, demangler) = (StableFiles::new(), Demangler::new());
+        Self { symbolizer, modules, files, demangler, left: Cell::new(NAMES_BYTES_MAX) }
     }
 
     /// The function at an address.
@@ -77,10 +86,39 @@ impl<'a> Namer<'a> {
     fn single(&self, source: &Source<'_>, input: Input<u64>) -> Option<String> {
         match guarded(|| self.symbolizer.symbolize_single(source, input)) {
             Ok(Ok(Symbolized::Sym(symbol))) => {
-                Some(self.demangler.name(&symbol.name).unwrap_or_else(|| symbol.name.into_owned()))
+                let name = self.demangler.shown(&symbol.name);
+                self.left.set(self.left.get().checked_sub(name.len())?);
+                Some(name)
             }
             // The file is damaged, or has no name for it.
             Ok(Ok(Symbolized::Unknown(_)) | Err(_)) | Err(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object::{Object, ObjectSymbol, SymbolKind};
+
+    use super::*;
+
+    #[test]
+    fn names_beyond_the_most_are_left_out() {
+        let own = std::env::current_exe().expect("its own path");
+        let bytes = std::fs::read(&own).expect("its own file");
+        let elf = object::File::parse(&*bytes).expect("an ELF file");
+        let is_ours = |name: &str| name.contains("counters");
+        let symbol = elf
+            .symbols()
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 16)
+            .find(|symbol| symbol.name().is_ok_and(is_ours))
+            .expect("a function of this crate");
+        let mut modules = Modules::default();
+        let module = modules.of(own.to_str().expect("a plain name"), None);
+        let namer = Namer::new(&modules);
+        let frame = || namer.frame(Address::Code { module, address: symbol.address() });
+        namer.left.set(2 * frame().name.len());
+        let kinds = [frame().kind, frame().kind, frame().kind];
+        assert_eq!(kinds, [Kind::User, Kind::User, Kind::Unresolved]);
     }
 }

@@ -107,7 +107,7 @@ impl Kind {
     /// Whether the study collects it.
     fn is_requested<'a>(&self, mut cells: impl Iterator<Item = &'a CellCounts<'a>>) -> bool {
         cells.any(|of| {
-            let mut values = of.metrics.values.iter();
+            let mut values = of.metrics.values().iter();
             values.any(|one| self.parts.iter().any(|(metric, _)| one.metric.name == *metric))
         })
     }

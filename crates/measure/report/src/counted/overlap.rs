@@ -57,7 +57,7 @@ pub(super) fn overlaps(
 ) -> (Vec<Overlap>, Vec<String>) {
     let all = || groups.iter().flat_map(|(_, cells)| cells.iter().copied());
     let is_requested = |of: &CellCounts<'_>| {
-        let mut names = of.metrics.values.iter().map(|one| one.metric.name.as_str());
+        let mut names = of.metrics.values().iter().map(|one| one.metric.name.as_str());
         names.any(|name| name == COMPUTATION)
     };
     if !all().any(is_requested) {

@@ -165,7 +165,7 @@ impl<'a, 'b> CellSeries<'a, 'b> {
 
     fn series(&self) -> Vec<String> {
         let one = self.siblings.len() == 1;
-        let series = |at: u8| if one { Series::Off } else { Series::On(at) };
+        let series = |at: u32| if one { Series::Off } else { Series::On(at) };
         (0..).take(self.siblings.len()).map(|at| series(at).to_string()).collect()
     }
 

@@ -118,7 +118,7 @@ fn table(view: &View<'_>, requested: &[String], title: &str, cells: &[&CellCount
 /// Those with a value in any of these cells, in the catalogue's order.
 fn metrics(cells: &[&CellCounts<'_>]) -> Vec<&'static Metric> {
     let mut metrics: Vec<&Metric> = Vec::new();
-    let values = cells.iter().flat_map(|of| &of.metrics.values);
+    let values = cells.iter().flat_map(|of| of.metrics.values());
     for metric in values.filter(|one| is_over_all(one)).map(|one| one.metric) {
         if !metrics.iter().any(|other| other.name == metric.name) {
             metrics.push(metric);

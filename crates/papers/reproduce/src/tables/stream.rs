@@ -1,5 +1,7 @@
 //! The figures of one stream.
 
+use std::collections::HashSet;
+
 use super::derived::derived;
 use super::{Figure, Source};
 use crate::published::Configuration;
@@ -45,10 +47,10 @@ impl<'a> StreamFigures<'a> {
     /// The metrics of a stream, with the cores that anything ran on as its processors.
     #[must_use]
     pub fn of(stream: &Stream, metrics: &'a Metrics) -> Self {
-        let on =
-            |cpu: &u32, valued: &MetricValue| valued.cpu == Some(*cpu) && valued.value.is_some();
-        let ran = |cpu: &u32| metrics.values.iter().any(|valued| on(cpu, valued));
-        let cores = stream.header.cores.iter().filter(|core| core.iter().any(ran)).count();
+        let known = metrics.values().iter().filter(|valued| valued.value.is_some());
+        let ran: HashSet<u32> = known.filter_map(|valued| valued.cpu).collect();
+        let has_run = |core: &&Vec<u32>| core.iter().any(|cpu| ran.contains(cpu));
+        let cores = stream.header.cores.iter().filter(has_run).count();
         let processors = u32::try_from(cores).ok().filter(|cores| *cores > 0);
         Self { metrics, processors }
     }
@@ -83,7 +85,7 @@ impl<'a> StreamFigures<'a> {
     fn counted(&self, name: &str, privilege: Privilege) -> Result<Figure, String> {
         let of: Vec<&MetricValue> = self
             .metrics
-            .values
+            .values()
             .iter()
             .filter(|valued| valued.metric.name == name && valued.cpu.is_none())
             .collect();

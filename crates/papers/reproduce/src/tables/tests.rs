@@ -4,7 +4,7 @@ use super::*;
 use crate::published::{Metric, hassanein, keeton};
 use workahead_counters::event::Privilege;
 use workahead_counters::metric;
-use workahead_counters::metrics::Metrics;
+use workahead_counters::metrics::{MetricValue, Metrics};
 use workahead_counters::stream::Stream;
 
 fn metrics(file: &str) -> Metrics {
@@ -150,13 +150,15 @@ fn why_not(metrics: &Metrics, workload: &str) -> String {
 
 #[test]
 fn a_metric_that_was_not_requested_names_its_group() {
-    let mut metrics = metrics("amd-zen4.jsonl");
-    metrics.values.retain(|valued| valued.metric.name == "cpi");
+    let metrics = metrics("amd-zen4.jsonl");
+    let is_cpi = |valued: &&MetricValue| valued.metric.name == "cpi";
+    let metrics: Metrics = metrics.values().iter().filter(is_cpi).cloned().collect();
     let both_only = |privilege| Configuration { privilege, ..Configuration::default() };
     let ours = StreamFigures { metrics: &metrics, processors: None };
     let why = ours.figure("l2_mpki", &both_only(None)).unwrap_err();
     assert!(why.contains("--metrics l2"), "{why}");
-    metrics.values.retain(|valued| valued.privilege == Privilege::Both);
+    let is_both = |valued: &&MetricValue| valued.privilege == Privilege::Both;
+    let metrics: Metrics = metrics.values().iter().filter(is_both).cloned().collect();
     let ours = StreamFigures { metrics: &metrics, processors: None };
     assert!(ours.figure("cpi", &both_only(None)).is_ok());
     let why = ours.figure("cpi", &both_only(Some(Privilege::User))).unwrap_err();
