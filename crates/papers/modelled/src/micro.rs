@@ -170,7 +170,11 @@ impl Workload for Micro {
             let seed = options.seed.wrapping_add(draw << 32);
             let place = |client| model.cpu(client);
             let options = micro::Options { seed, ..options };
-            let results = micro::run_queries(model.preset(), &servers, &options, place);
+            let preset = model.preset();
+            let results = micro::run_queries(preset, &servers, &options, place, stop.flag());
+            if stop.is_requested() {
+                return Err(EngineError::Stopped);
+            }
             let results = results.map_err(EngineError::failed)?;
             let answer = self.check_answers(&results, &expected)?;
             samples.push(sample(model, &results, answer));

@@ -25,6 +25,7 @@ mod tree;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 pub use database::Database;
 
@@ -105,8 +106,8 @@ pub struct QueryResults {
     pub found: Vec<QueryAnswer>,
 }
 
-/// Runs all queries on a machine with empty caches. Clients are spread over the servers round
-/// robin; `place` gives the CPU of each process.
+/// Runs all queries on a machine with empty caches, or what is done of them when `stop` is set.
+/// Clients are spread over the servers round robin; `place` gives the CPU of each process.
 ///
 /// # Errors
 /// If the machine is impossible.
@@ -118,12 +119,14 @@ pub fn run_queries(
     servers: &[Database],
     options: &Options,
     place: impl Fn(usize) -> usize,
+    stop: &AtomicBool,
 ) -> Result<QueryResults, PresetError> {
     let mut clients = Clients {
         processor: Processor::new(preset)?,
         servers,
         appends: servers.iter().map(|_| Rc::default()).collect(),
         options,
+        stop,
     };
     let mut over = 0;
     for _ in 0..options.warmup {
@@ -172,6 +175,7 @@ struct Clients<'d> {
     servers: &'d [Database],
     appends: Vec<Rc<RefCell<AppendPositions>>>,
     options: &'d Options,
+    stop: &'d AtomicBool,
 }
 
 impl<'d> Clients<'d> {
@@ -206,7 +210,8 @@ impl<'d> Clients<'d> {
         }
         if over > 0 {
             let heads = heads(cpus, over, options.seed, &statements);
-            drive(&mut self.processor, head_program(&mut statements, &heads, options.slices));
+            let program = head_program(&mut statements, &heads, options.slices);
+            drive(&mut self.processor, program, self.stop);
             progress.keeps_busy.set(true);
         }
         let mut program =
@@ -221,7 +226,7 @@ impl<'d> Clients<'d> {
             program.threads.push(helper);
             program.placement.push(cpu);
         }
-        (drive(&mut self.processor, program), progress)
+        (drive(&mut self.processor, program, self.stop), progress)
     }
 }
 

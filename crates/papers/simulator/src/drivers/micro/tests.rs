@@ -37,7 +37,7 @@ fn results(preset: &Preset, options: &Options) -> QueryResults {
 fn results_of_servers(servers: usize, preset: &Preset, options: &Options) -> QueryResults {
     let servers = Database::servers(&rows(2000, 300), 300, options.clients, servers);
     let cpus = preset.cpus() as usize;
-    run_queries(preset, &servers, options, |client| client % cpus).unwrap()
+    run_queries(preset, &servers, options, |client| client % cpus, &AtomicBool::new(false)).unwrap()
 }
 
 /// The answer by a scan of the rows.
@@ -143,7 +143,8 @@ fn a_helper_loads_and_answers_nothing() {
     let results = |set_size| {
         let options = Options { set_size, range: (300, 900), ..options(Query::Unj) };
         let servers = Database::servers(&rows(2000, 100_000), 100_000, 1, 1);
-        run_queries(&machine(), &servers, &options, |place| place % 2).unwrap()
+        run_queries(&machine(), &servers, &options, |place| place % 2, &AtomicBool::new(false))
+            .unwrap()
     };
     let [alone, helped] = [0, 16].map(results);
     // Some keys are the first of their leaf, as the index has many.
