@@ -81,6 +81,36 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Bytes that a process keeps until all have ended: the operations of its longest step, a call of
+/// the planner (109,000 instructions) or a leaf of an index (458 entries of 300), in a vector that
+/// doubles. They are some 150,000 of 16 bytes.
+const PROCESS_BYTES: u64 = 4 << 20;
+
+impl Options {
+    /// Approximate bytes of this process that a run on `servers` servers needs beside the machine:
+    /// their rows of T1 and T2, and what each query keeps of the `selected` rows of T1.
+    #[must_use]
+    pub fn bytes(&self, [t1_rows, t2_rows]: [u64; 2], selected: u64, servers: usize) -> u64 {
+        let of_query = match self.query {
+            // The operations that compare pages in a sort, fifty for a pair, are those of a single
+            // step; row numbers are in a vector that doubles.
+            Query::Utpcc => {
+                let pages = Database::t1_pages(t1_rows).min(selected.max(1));
+                let pairs = pages * u64::from(pages.next_power_of_two().ilog2());
+                pairs.saturating_mul(1024).saturating_add(selected.saturating_mul(8))
+            }
+            // A heap of pairs and the distinct values, in vectors that double.
+            Query::Uss => selected.saturating_mul(2 * (8 + 4)),
+            // Keys that were posted to a work-ahead set, in a vector that doubles.
+            Query::Unj => selected.saturating_mul(2 * 4),
+        };
+        let processes = (self.clients * self.queries) as u64;
+        let of_processes = of_query.saturating_add(PROCESS_BYTES).saturating_mul(processes);
+        let of_servers = Database::bytes(t1_rows, t2_rows).saturating_mul(servers as u64);
+        of_servers.saturating_add(of_processes)
+    }
+}
+
 /// The answer of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryAnswer {

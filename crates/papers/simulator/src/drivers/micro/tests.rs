@@ -181,3 +181,23 @@ fn clients_out_of_step_are_never_alone() {
     let times: Vec<Ticks> = apart.iter().map(|results| results.driven.run.ticks).collect();
     assert!(times.iter().any(|time| *time != times[0]), "{times:?}");
 }
+
+/// A statement by itself; what it keeps is no more than a run is said to need for it.
+#[test]
+fn a_process_keeps_no_more_than_its_bytes() {
+    let (rows, count) = (rows(2000, 300), [2000, 300]);
+    let servers = Database::servers(&rows, 300, 1, 1);
+    for query in QUERIES {
+        let options = Options { range: (0, 1001), ..options(query) };
+        let append = Rc::default();
+        let process_of = ClientProcess { database: &servers[0], append, client: 0, cpu: 0 };
+        let progress = Rc::new(ClientProgress::new(1, 1));
+        progress.joins(0);
+        let mut statement = Statement::new(0, process_of, &options, Rc::clone(&progress));
+        while statement.next(0).is_some() {}
+        assert_eq!(progress.found.borrow()[0].answer, oracle(query, &rows, options.range));
+        let kept = (statement.process.ops.capacity() * size_of::<Op>()) as u64;
+        let of_query = options.bytes(count, 2000, 1) - Database::bytes(2000, 300);
+        assert!(kept <= PROCESS_BYTES && kept <= of_query, "{query:?}: {kept} of {of_query}");
+    }
+}
