@@ -2,7 +2,9 @@
 
 mod process;
 
-use process::{Place, text};
+use std::time::{Duration, Instant};
+
+use process::{Place, cpu_ticks, interrupt, text, wait_closely};
 
 #[test]
 fn machines_are_listed_and_described() {
@@ -184,6 +186,22 @@ fn a_workloads_tables_are_its_figures() {
     // Coherence needs several CPUs: the states of a single one are among the other figures.
     let (one, _) = of("ppro-quad/1p-1m", &["--set", "cpus=1"]);
     assert!(!one.contains("last cache, state before") && one.contains("state load m"), "{one}");
+}
+
+/// Of one thread, whose turn lasts to its end.
+#[test]
+fn a_run_ends_when_it_is_interrupted() {
+    let place = Place::new();
+    let words = ["simulate", "--machine", "ppro-quad", "--workload", "sysbench-memory"];
+    let child = place.start(&[&words[..], &["--set", "passes=5000"]].concat());
+    // It has begun, and is far from done.
+    wait_closely("its run", Duration::from_millis(10), || cpu_ticks(child.id()) >= 20);
+    let start = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2), "it went on for {:?}", start.elapsed());
+    assert_eq!(text(&output.stderr), "error: interrupted\n");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 /// Runs that would never end, or take all memory, are refused before they begin.

@@ -18,7 +18,8 @@ use workahead_study::setting::{Setting, Settings};
 
 use super::study::summary;
 use crate::errors::WrongUse;
-use crate::{engines, interrupt, output};
+use crate::interrupt::{self, Interrupted};
+use crate::{engines, output};
 
 const HELP: &str = "\
 Examples:
@@ -182,6 +183,7 @@ fn run_on(args: &Args, preset: &Preset, workload: &str) -> anyhow::Result<()> {
         | EngineError::Setting { .. }
         | EngineError::Refused(_)
         | EngineError::Failed(_) => wrong(error),
+        EngineError::Stopped => Interrupted.into(),
         error => error.into(),
     })?;
     let outcome = ModelledRun {

@@ -1,5 +1,8 @@
 //! The engine `modelled`: runs the cells of walks and of workloads.
 
+#[cfg(test)]
+mod tests;
+
 use workahead_engines::configuration::CellConfiguration;
 use workahead_machine::EvidenceTier;
 use workahead_simulator::drivers::micro::Query;

@@ -36,8 +36,9 @@ use workahead_engines::configuration::CellConfiguration;
 const QUANTUM_MS: f64 = 100.0;
 /// Whether starts of clients are drawn.
 const STARTS: [(&str, bool); 2] = [("drawn", true), ("together", false)];
-/// Bytes per row in addition to those of the model, and per key of its indexes.
-const ROW_BYTES: u64 = 64;
+/// Bytes per row of T1 in addition to those of the servers: its numbers as they are loaded, its
+/// place in the order in which they are drawn, and what the oracle and a sort keep of it.
+const ROW_BYTES: u64 = 12 + 4 + 4 + 4;
 
 /// One of the queries.
 pub(super) struct Micro(pub(super) Query);
@@ -143,9 +144,15 @@ impl Workload for Micro {
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
     ) -> Result<Need, EngineError> {
-        let Settings { bench, .. } = self.read(config, model)?;
-        let rows = u64::from(bench.options().t1_rows) + u64::from(bench.options().t2_rows);
-        Ok(Need { memory_bytes: rows * ROW_BYTES + (64 << 20), ..Need::default() })
+        let Settings { options, bench, servers, .. } = self.read(config, model)?;
+        let dbmbench::Options { t1_rows, t2_rows, a2_values, .. } = *bench.options();
+        let rows = [t1_rows, t2_rows].map(u64::from);
+        // Both bounds are exclusive, and each value of a2 has as many rows as any other.
+        let values = options.range.1.saturating_sub(options.range.0 + 1);
+        let selected = u64::from(values) * u64::from(t1_rows.div_ceil(a2_values));
+        let of_run = options.bytes(rows, selected, servers);
+        let memory_bytes = of_run.saturating_add(rows[0] * ROW_BYTES).saturating_add(64 << 20);
+        Ok(Need { memory_bytes, ..Need::default() })
     }
 
     fn run(
@@ -170,7 +177,11 @@ impl Workload for Micro {
             let seed = options.seed.wrapping_add(draw << 32);
             let place = |client| model.cpu(client);
             let options = micro::Options { seed, ..options };
-            let results = micro::run_queries(model.preset(), &servers, &options, place);
+            let preset = model.preset();
+            let results = micro::run_queries(preset, &servers, &options, place, stop.flag());
+            if stop.is_requested() {
+                return Err(EngineError::Stopped);
+            }
             let results = results.map_err(EngineError::failed)?;
             let answer = self.check_answers(&results, &expected)?;
             samples.push(sample(model, &results, answer));

@@ -145,8 +145,8 @@ impl Workload for OrderEntry {
             if stop.is_requested() {
                 return Err(EngineError::Stopped);
             }
-            let sample =
-                run(&preset, &Options { seed: options.seed.wrapping_add(draw), ..options })?;
+            let options = Options { seed: options.seed.wrapping_add(draw), ..options };
+            let sample = run(&preset, &options, stop)?;
             answer.rows += sample.answer.rows;
             answer.checksum = answer.checksum.wrapping_add(sample.answer.checksum);
             samples.push(sample);
@@ -156,10 +156,14 @@ impl Workload for OrderEntry {
 }
 
 /// One run, with transactions by its seed.
-fn run(preset: &Preset, options: &Options) -> Result<Sample, EngineError> {
+fn run(preset: &Preset, options: &Options, stop: &Stop) -> Result<Sample, EngineError> {
     let mut processor = Processor::new(preset).map_err(EngineError::failed)?;
     let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
-    let ordered = run_orders(&mut processor, &cpus, options).map_err(EngineError::failed)?;
+    let ordered = run_orders(&mut processor, &cpus, options, stop.flag());
+    if stop.is_requested() {
+        return Err(EngineError::Stopped);
+    }
+    let ordered = ordered.map_err(EngineError::failed)?;
     let orders::Answer { rows, checksum } = ordered.answer;
     let probes = if options.work == Work::Transactions { 1 } else { PROBES };
     let done = RunWork {

@@ -24,7 +24,7 @@ use workahead_simulator::scheduler::{
 };
 use workahead_simulator::ticks::cycles;
 use workahead_simulator::walks::{CoRunners, WalksResult};
-use workahead_study::engine::EngineError;
+use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::random::Random;
 
 use crate::cycles_lost::depths;
@@ -117,13 +117,23 @@ impl Sharing {
     }
 
     /// Runs tasks on a machine, which keeps its caches' contents.
-    pub(super) fn run(&self, processor: &mut Processor, tasks: TaskSet, seed: u64) -> SharedRun {
+    pub(super) fn run(
+        &self,
+        processor: &mut Processor,
+        tasks: TaskSet,
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<SharedRun, EngineError> {
         let TaskSet { mut members, lines, loop_bytes, .. } = tasks;
         // Programs start together; the order in which their threads are queued is random.
         Random::new(seed, ARRIVALS, 0).shuffle(&mut members);
         let (kinds, tasks): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        let (driven, figures) = drive_by(processor, tasks, &self.scheduler);
-        SharedRun { driven, figures, kinds, passes: Loops { lines, loop_bytes }.passes() }
+        let (driven, figures) = drive_by(processor, tasks, &self.scheduler, stop.flag());
+        if stop.is_requested() {
+            return Err(EngineError::Stopped);
+        }
+        let passes = Loops { lines, loop_bytes }.passes();
+        Ok(SharedRun { driven, figures, kinds, passes })
     }
 
     /// The background loops alone.

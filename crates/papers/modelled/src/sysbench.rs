@@ -167,7 +167,8 @@ impl Table {
         at: &mut Processor,
         transactions: u64,
         purpose: u32,
-    ) -> OltpRun {
+        stop: &Stop,
+    ) -> Result<OltpRun, EngineError> {
         let oltp = Oltp { transactions, ..self.oltp };
         let (scripts, did) = oltp.threads(self.generators(purpose));
         let mut tasks = self.sharing.tasks(model);
@@ -181,9 +182,9 @@ impl Table {
             let clients = (0..self.threads).map(|at| (model.cpu(at), oltp.client(at as u32)));
             tasks.add(Kind::Client, clients, 0);
         }
-        let shared = self.sharing.run(at, tasks, oltp.seed);
+        let shared = self.sharing.run(at, tasks, oltp.seed, stop)?;
         let did = *did.borrow();
-        OltpRun { shared, did }
+        Ok(OltpRun { shared, did })
     }
 }
 
@@ -215,7 +216,7 @@ impl Workload for MemoryWorkload {
         &self,
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
-        _: &Stop,
+        stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let Blocks { program, passes, programs, threads, sharing } = memory(config, model)?;
         let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
@@ -227,7 +228,7 @@ impl Workload for MemoryWorkload {
             let scripts = program.threads(threads, &left).enumerate().map(placed);
             tasks.add(Kind::Work, scripts, program.block_bytes);
         }
-        let shared = sharing.run(&mut processor, tasks, config.seed());
+        let shared = sharing.run(&mut processor, tasks, config.seed(), stop)?;
         let uops: u64 = shared.driven.run.cpus.iter().map(|counts| counts.uops).sum();
         let done = RunWork {
             tuples: passes,
@@ -275,14 +276,15 @@ impl Workload for OltpWorkload {
         &self,
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
-        _: &Stop,
+        stop: &Stop,
     ) -> Result<Sample, EngineError> {
         let table = oltp(config, model)?;
         let mut processor = Processor::new(model.preset()).map_err(EngineError::failed)?;
         if table.warmup > 0 {
-            table.run(model, &mut processor, table.warmup, WARMUP);
+            table.run(model, &mut processor, table.warmup, WARMUP, stop)?;
         }
-        let ran = table.run(model, &mut processor, table.oltp.transactions, CLIENTS);
+        let transactions = table.oltp.transactions;
+        let ran = table.run(model, &mut processor, transactions, CLIENTS, stop)?;
         let OltpRun { shared, did } = ran;
         let done = RunWork {
             tuples: did.transactions,

@@ -34,7 +34,7 @@ pub(crate) struct Walks {
     prepared: CachedOperator<Shape, ModelPlatform>,
 }
 
-fn read(cell: &Cell) -> Result<(Shape, Execution, ModelPlatform), EngineError> {
+fn read(cell: &Cell, stop: &Stop) -> Result<(Shape, Execution, ModelPlatform), EngineError> {
     let config = CellConfiguration::new(cell);
     let mut model = Model::read(&config)?;
     shape::has_operator(&config)?;
@@ -59,12 +59,12 @@ fn read(cell: &Cell) -> Result<(Shape, Execution, ModelPlatform), EngineError> {
     }
     model.mains(&execution)?;
     model.working_set_bytes = shape.bytes(&execution);
-    Ok((shape, execution, ModelPlatform::new(model)))
+    Ok((shape, execution, ModelPlatform::new(model, stop.clone())))
 }
 
 impl Walks {
     pub(crate) fn check(&self, cell: &Cell) -> Result<Need, EngineError> {
-        let (shape, execution, platform) = read(cell)?;
+        let (shape, execution, platform) = read(cell, &Stop::new())?;
         let model = platform.model();
         let (threads, cpus) = (execution.threads(), model.preset().cpus() as usize);
         let limitation = (threads > cpus && model.sharing.is_none()).then(|| {
@@ -77,12 +77,12 @@ impl Walks {
     }
 
     pub(crate) fn prepare(&mut self, cell: &Cell, stop: &Stop) -> Result<(), EngineError> {
-        let (shape, execution, platform) = read(cell)?;
+        let (shape, execution, platform) = read(cell, stop)?;
         self.prepared.make(shape, Shape::make, stop)?.prepare(&execution, &platform)
     }
 
     pub(crate) fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
-        let (shape, execution, platform) = read(cell)?;
+        let (shape, execution, platform) = read(cell, stop)?;
         let operator = self.prepared.of(&shape)?;
         if stop.is_requested() {
             return Err(EngineError::Stopped);

@@ -31,6 +31,7 @@ mod valgrind;
 
 use std::hint::black_box;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use measure::{Arguments, Case, Report, Run, in_turns};
 use serde_json::json;
@@ -79,7 +80,8 @@ fn missed(preset: &Preset, threads: u64, probes: u64) -> RunTotals {
         attends: false,
     });
     let places: Vec<usize> = (0..threads as usize).collect();
-    done(&run(&mut processor, all.collect(), &places, Slices::default()))
+    let stop = AtomicBool::new(false);
+    done(&run(&mut processor, all.collect(), &places, Slices::default(), &stop))
 }
 
 /// All-missing accesses on caches without time; the cost of the stream itself is subtracted, as for

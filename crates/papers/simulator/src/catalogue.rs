@@ -86,11 +86,15 @@ fn embedded(name: &str) -> Result<Preset, PresetError> {
 
 /// Least similarity of a suggested name.
 const LIKE: f64 = 0.8;
+/// Longer texts are not names; comparing two takes the product of their lengths.
+const NAME_BYTES_MAX: usize = 200;
 
 /// The list of known names, and the most similar one.
 pub(crate) fn one_of(given: &str, known: &[&str]) -> String {
     let like = |name: &str| strsim::jaro_winkler(&given.to_lowercase(), &name.to_lowercase());
-    let nearest = known.iter().map(|name| (like(name), name));
+    let is_name = |name: &str| name.len() <= NAME_BYTES_MAX;
+    let names = known.iter().filter(|name| is_name(given) && is_name(name));
+    let nearest = names.map(|name| (like(name), name));
     let nearest =
         nearest.filter(|(like, _)| *like >= LIKE).max_by(|one, two| one.0.total_cmp(&two.0));
     let all = format!("there are {}", known.join(", "));

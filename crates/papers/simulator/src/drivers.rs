@@ -15,6 +15,8 @@ pub mod orders;
 mod space;
 pub mod sysbench;
 
+use std::sync::atomic::AtomicBool;
+
 use crate::bus::BusCounts;
 use crate::core::Processor;
 use crate::hierarchy::AccessCounts;
@@ -43,15 +45,15 @@ pub struct ProgramResult {
     pub bus: BusCounts,
 }
 
-/// Runs a program to its end. The machine's caches keep the contents of an earlier program (S0.10:
-/// a first run warms up).
+/// Runs a program to its end, or until `stop` is set. The machine's caches keep the contents of an
+/// earlier program (S0.10: a first run warms up).
 ///
 /// # Panics
 /// If a thread is placed on a CPU that the machine doesn't have.
-pub fn drive(processor: &mut Processor, program: Program<'_>) -> ProgramResult {
+pub fn drive(processor: &mut Processor, program: Program<'_>, stop: &AtomicBool) -> ProgramResult {
     let Program { threads, placement, slices } = program;
     let begun = together(processor);
-    let result = run(processor, threads, &placement, slices);
+    let result = run(processor, threads, &placement, slices, stop);
     done(processor, result, begun)
 }
 
@@ -63,9 +65,10 @@ pub fn drive_by(
     processor: &mut Processor,
     tasks: Vec<Task<'_>>,
     by: &Scheduler,
+    stop: &AtomicBool,
 ) -> (ProgramResult, Figures) {
     let begun = together(processor);
-    let (result, figures) = run_tasks(processor, tasks, by);
+    let (result, figures) = run_tasks(processor, tasks, by, stop);
     (done(processor, result, begun), figures)
 }
 

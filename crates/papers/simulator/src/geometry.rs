@@ -41,10 +41,16 @@ pub enum GeometryError {
     /// The size is 0 or too large.
     #[error("a cache of {0} bytes: it takes one line to 4 GiB")]
     Size(u64),
-    /// A tree has one bit per node in one word.
+    /// The number of ways is too large.
     #[error("{0} ways: it takes 1 to 64, or 0 for a cache without sets of at most 4096 lines")]
     Ways(u32),
+    /// A tree has one bit per node in one word, and a cache without sets may have more ways.
+    #[error("tree-plru of {0} ways: it takes up to 64; set its ways, or its replacement to lru")]
+    Tree(u32),
 }
+
+/// Ways of a set whose tree fits a word.
+pub(crate) const TREE_WAYS_MAX: u32 = u64::BITS;
 
 impl Geometry {
     /// Checks sizes.

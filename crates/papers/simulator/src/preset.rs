@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Replacement;
-use crate::geometry::{Geometry, Sizes};
+use crate::geometry::{Geometry, GeometryError, Sizes, TREE_WAYS_MAX};
 
 pub(crate) use branches::OWN_HISTORY_MAX;
 pub use branches::{Branches, Histories};
@@ -358,13 +358,18 @@ impl Preset {
     /// If it is impossible.
     pub fn geometry(&self, level: &CacheLevel) -> Result<Geometry, PresetError> {
         let CacheLevel { bytes, ways, line, .. } = *level;
-        let whole = Geometry::of(Sizes { bytes, ways, line });
-        let whole = whole.map_err(|why| PresetError::Impossible {
+        let impossible = |why: GeometryError| PresetError::Impossible {
             name: self.name.clone(),
             what: level.name.clone(),
             why,
-        })?;
-        Ok(whole.split(level.threads.parts(self.threads)))
+        };
+        let whole = Geometry::of(Sizes { bytes, ways, line }).map_err(impossible)?;
+        let geometry = whole.split(level.threads.parts(self.threads));
+        let has_tree = level.replacement == Replacement::TreePlru;
+        if has_tree && geometry.ways() > TREE_WAYS_MAX {
+            return Err(impossible(GeometryError::Tree(geometry.ways())));
+        }
+        Ok(geometry)
     }
 
     /// Checks that all figures are in range.

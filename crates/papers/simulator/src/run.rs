@@ -10,6 +10,7 @@
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::core::Processor;
 use crate::counts::Counts;
@@ -71,7 +72,8 @@ struct Queue {
 }
 
 /// Runs threads to their end: each on the CPU of its place in `placement`, those of one CPU in
-/// turn.
+/// turn. Once `stop` is set it returns at the next operation; what it returns then is of the part
+/// that ran.
 ///
 /// # Panics
 /// If a thread is placed on a CPU that the machine doesn't have.
@@ -80,6 +82,7 @@ pub fn run(
     mut threads: Vec<Thread<'_>>,
     placement: &[usize],
     slices: Slices,
+    stop: &AtomicBool,
 ) -> RunResult {
     let cpus = processor.preset().cpus() as usize;
     let mut queues: Vec<Queue> = (0..cpus)
@@ -101,7 +104,7 @@ pub fn run(
     let mut done = vec![ThreadResult::default(); threads.len()];
     let mut pending: Vec<Option<Op>> = vec![None; threads.len()];
     let mut left = threads.iter().filter(|thread| !thread.attends).count();
-    while left > 0 {
+    while left > 0 && !stop.load(Ordering::Relaxed) {
         let Some((cpu, until)) = turn(processor, &queues) else { break };
         let queue = &mut queues[cpu];
         let Some(at) = queue.threads.front().copied() else { break };
@@ -121,7 +124,7 @@ pub fn run(
         if let Some(op) = op {
             processor.run(cpu, op);
             let script = &mut *threads[at].script;
-            if run_on(processor, cpu, script, until) {
+            if run_on(processor, cpu, script, until, stop) {
                 continue;
             }
         }
@@ -148,9 +151,18 @@ pub fn run(
     RunResult { cpus: counts, threads: done, ticks: last }
 }
 
-/// Runs a script on a CPU until `until`; false when it ended.
-fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until: Ticks) -> bool {
-    loop {
+/// Runs a script on a CPU until `until`, which for a single thread never comes, or until `stop` is
+/// set; false when it ended.
+fn run_on(
+    processor: &mut Processor,
+    cpu: usize,
+    script: &mut dyn Script,
+    until: Ticks,
+    stop: &AtomicBool,
+) -> bool {
+    // The flag's line is written once and stays cached: reading it takes less than a count of
+    // operations that says when to read it.
+    while !stop.load(Ordering::Relaxed) {
         let now = processor.now(cpu);
         if now >= until {
             return true;
@@ -158,6 +170,7 @@ fn run_on(processor: &mut Processor, cpu: usize, script: &mut dyn Script, until:
         let Some(op) = script.next(now) else { return false };
         processor.run(cpu, op);
     }
+    true
 }
 
 /// The CPU with work whose time is least, the first of several; and until when it executes

@@ -26,6 +26,8 @@ pub use fair::Fair;
 pub use figures::{Dispatch, Figures, Wait};
 pub use workahead_policy::{Group, Role, Tunables};
 
+use std::sync::atomic::AtomicBool;
+
 use crate::core::Processor;
 use crate::run::{RunResult, Thread};
 
@@ -100,8 +102,8 @@ pub struct Scheduler {
     pub delay_max_ns: Option<u64>,
 }
 
-/// Runs tasks until those that the run waits for have ended; tasks of a CPU are queued in the given
-/// order.
+/// Runs tasks until those that the run waits for have ended, or `stop` is set; tasks of a CPU are
+/// queued in the given order.
 ///
 /// # Panics
 /// If a task is on a CPU that the machine doesn't have, has no weight, or there are fewer roles
@@ -110,6 +112,7 @@ pub(crate) fn run_tasks(
     processor: &mut Processor,
     tasks: Vec<Task<'_>>,
     by: &Scheduler,
+    stop: &AtomicBool,
 ) -> (RunResult, Figures) {
-    dispatcher::Dispatcher::new(processor, tasks, by).finish()
+    dispatcher::Dispatcher::new(processor, tasks, by, stop).finish()
 }

@@ -24,6 +24,7 @@ mod tests;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::bus::BusCounts;
@@ -179,7 +180,8 @@ pub enum WalkThread {
 }
 
 /// Runs main threads and their helpers on a machine with empty caches. `walk` is called once for
-/// each main thread and each direct helper, on a thread of its own, with its recorder.
+/// each main thread and each direct helper, on a thread of its own, with its recorder. Once `stop`
+/// is set the model ends; walks are not interrupted, and should look at it themselves.
 ///
 /// # Errors
 /// If the machine is impossible, or a thread is placed on a CPU it doesn't have.
@@ -190,6 +192,7 @@ pub fn run_walks(
     preset: &Preset,
     mains: &[Main],
     co_runners: CoRunners,
+    stop: &AtomicBool,
     walk: &(dyn Fn(WalkThread, Recorder) + Sync),
 ) -> Result<WalksResult, PresetError> {
     let costs = Costs::on(preset);
@@ -206,7 +209,7 @@ pub fn run_walks(
             let direct_helper = has_direct.then(|| start(WalkThread::DirectHelper(number)));
             RecordedMain { main: *main, recording, direct_helper }
         });
-        run_recorded(preset, started.collect(), RunEnd::All, co_runners)
+        run_recorded(preset, started.collect(), RunEnd::All, co_runners, stop)
     })
 }
 
@@ -223,6 +226,7 @@ pub fn run_recorded(
     mains: Vec<RecordedMain>,
     until: RunEnd,
     co_runners: CoRunners,
+    stop: &AtomicBool,
 ) -> Result<WalksResult, PresetError> {
     let mut processor = Processor::new(preset)?;
     let placed = mains.iter().flat_map(|RecordedMain { main, .. }| {
@@ -245,7 +249,9 @@ pub fn run_recorded(
     threads.extend(helpers);
     placement.extend(helper_placement);
     let (run, figures) = match co_runners {
-        CoRunners::None => (run(&mut processor, threads, &placement, Slices::default()), None),
+        CoRunners::None => {
+            (run(&mut processor, threads, &placement, Slices::default(), stop), None)
+        }
         CoRunners::Tasks { tasks, scheduler: by, working_set_bytes } => {
             let group = Group::new(WALKS);
             let walks = threads.into_iter().zip(placement).map(|(thread, cpu)| Task {
@@ -255,7 +261,7 @@ pub fn run_recorded(
                 group,
                 working_set_bytes,
             });
-            let (run, figures) = run_tasks(&mut processor, walks.chain(tasks).collect(), &by);
+            let (run, figures) = run_tasks(&mut processor, walks.chain(tasks).collect(), &by, stop);
             (run, Some(figures))
         }
     };

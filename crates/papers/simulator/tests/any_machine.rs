@@ -1,6 +1,8 @@
 //! Any small machine on any operations: no panics, every tick is accounted for, and larger
 //! structures never miss more.
 
+use std::sync::atomic::AtomicBool;
+
 use proptest::prelude::*;
 use workahead_simulator::core::Processor;
 use workahead_simulator::counts::Counts;
@@ -138,7 +140,8 @@ proptest! {
             Thread { script: Box::new(ops.iter().copied()), space, attends: false }
         });
         let slices = Slices { quantum: quantum.into(), switch: 5.0 };
-        let ran = run(&mut processor, threads.collect(), &places, slices);
+        let stop = AtomicBool::new(false);
+        let ran = run(&mut processor, threads.collect(), &places, slices, &stop);
         let of = |counts: &Counts| [counts.uops, counts.loads, counts.stores, counts.computation];
         let sum = |all: Vec<[u64; 4]>| {
             all.into_iter().fold([0; 4], |sum, one| [0, 1, 2, 3].map(|at| sum[at] + one[at]))

@@ -3,6 +3,8 @@
 //! A change of the model's *meaning* changes the digests, and its commit says so. These are of
 //! loads that are exposed until they retire, and of reservations that are all remembered.
 
+use std::sync::atomic::AtomicBool;
+
 use workahead_simulator::core::Processor;
 use workahead_simulator::op::{Dependence, Op};
 use workahead_simulator::preset::{Preset, Protocol, Sharing};
@@ -48,7 +50,7 @@ fn digest(edit: impl FnOnce(&mut Preset)) -> u64 {
     });
     let places: Vec<usize> = (0..cpus + 1).map(|thread| thread % cpus).collect();
     let slices = Slices { quantum: 5000.0, switch: 100.0 };
-    let run = run(&mut processor, threads.collect(), &places, slices);
+    let run = run(&mut processor, threads.collect(), &places, slices, &AtomicBool::new(false));
     let hierarchy = &processor.hierarchy;
     // The text of the types when the digests were recorded.
     let threads: Vec<_> = run.threads.iter().map(|one| (one.counts, one.finished)).collect();

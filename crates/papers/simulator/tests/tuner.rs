@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 use workahead_policy::{Outcome, Tunables, Tuner};
 use workahead_simulator::core::Processor;
@@ -83,7 +84,8 @@ impl Load {
             let mut processor = Processor::new(&preset).unwrap();
             let tasks = tasks();
             let loops = tasks.len() - 4;
-            let (driven, figures) = drive_by(&mut processor, tasks, &scheduler(bonus_ns, limit));
+            let (by, stop) = (scheduler(bonus_ns, limit), AtomicBool::new(false));
+            let (driven, figures) = drive_by(&mut processor, tasks, &by, &stop);
             let ns = |ticks| cycles(ticks) / preset.ghz;
             let waited = figures.tasks[loops..].iter().map(|task| task.waited_max).max();
             Outcome {

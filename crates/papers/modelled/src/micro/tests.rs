@@ -55,3 +55,18 @@ fn a_wrong_setting_is_one_line() {
         assert!(error.contains(said) && !error.contains('\n'), "{words}: {error}");
     }
 }
+
+/// By hand: a server has five numbers for a row of T1 and one for a row of T2; a query keeps its
+/// operations and, in vectors that double, twelve bytes of each selected row, a tenth of all.
+#[test]
+fn memory_grows_with_servers_and_clients() {
+    let need = |words: &str| {
+        let words = format!("workload=uss rows=1000000 {words}");
+        ModelledEngine::default().check(&cell(&words)).unwrap().memory_bytes
+    };
+    let one = need("clients=8 servers=1");
+    assert_eq!(need("clients=8 servers=8") - one, 7 * (1_000_000 * 20 + 500 * 4));
+    let of_query = (4 << 20) + 2 * 12 * 100_000;
+    assert_eq!(one - need("clients=1 servers=1"), 7 * of_query);
+    assert_eq!(need("clients=8 servers=1 queries=2") - one, 8 * of_query);
+}

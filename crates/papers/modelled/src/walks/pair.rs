@@ -14,7 +14,7 @@ use workahead_simulator::walks::{
     CoRunners, Costs, Main, RecordedMain, Recorder, RecordingReceiver, RunEnd, WalksResult,
     recording_channel, run_recorded,
 };
-use workahead_study::engine::EngineError;
+use workahead_study::engine::{EngineError, Stop};
 use workahead_walks::technique::Technique;
 
 use super::model::Model;
@@ -44,12 +44,13 @@ impl SharedMachine {
 }
 
 impl Model {
-    /// Times two operators on this machine: `walks` runs both, each with its end of the machine.
-    /// Returns its result with their timing.
+    /// Times two operators on this machine, unless it is stopped: `walks` runs both, each with its
+    /// end of the machine. Returns its result with their timing.
     pub(super) fn time_together<R>(
         &self,
         execution: &Execution,
         until: RunEnd,
+        stop: &Stop,
         walks: impl FnOnce(&(dyn Fn(usize) -> SharedMachine + Sync)) -> R,
     ) -> Result<(R, PairTiming), EngineError> {
         if let Technique::DirectHelper { .. } = execution.technique {
@@ -70,7 +71,7 @@ impl Model {
         let (sender, receiver) = channel();
         let (ran, walked) = std::thread::scope(|scope| {
             let mains = &mains;
-            let host = scope.spawn(move || self.host(mains, &receiver, until));
+            let host = scope.spawn(move || self.host(mains, &receiver, until, stop));
             let ran = walks(&|place| SharedMachine {
                 place,
                 until,
@@ -80,6 +81,9 @@ impl Model {
             drop(sender);
             (ran, host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
+        if stop.is_requested() {
+            return Err(EngineError::Stopped);
+        }
         Ok((ran, PairTiming { model: self.clone(), mains, walked: walked? }))
     }
 
@@ -88,6 +92,7 @@ impl Model {
         mains: &[Main],
         receiver: &Receiver<(usize, RecordingReceiver)>,
         until: RunEnd,
+        stop: &Stop,
     ) -> Result<WalksResult, EngineError> {
         let mut recordings: Vec<(usize, RecordingReceiver)> =
             receiver.iter().take(mains.len()).collect();
@@ -96,7 +101,8 @@ impl Model {
         let recorded = recordings.into_iter().zip(mains).map(|((_, recording), main)| {
             RecordedMain { main: *main, recording, direct_helper: None }
         });
-        run_recorded(self.preset(), recorded.collect(), until, CoRunners::None)
+        let recorded = recorded.collect();
+        run_recorded(self.preset(), recorded, until, CoRunners::None, stop.flag())
             .map_err(EngineError::failed)
     }
 }

@@ -11,7 +11,7 @@ use workahead_native::run::RunResult;
 use workahead_simulator::walks::{
     BatchLayout, BatchSink, CoRunners, Main, Recorder, RunEnd, WalkThread, WalksResult, run_walks,
 };
-use workahead_study::engine::{Answer, EngineError};
+use workahead_study::engine::{Answer, EngineError, Stop};
 use workahead_walks::isa::Isa;
 use workahead_walks::materialise::Materialise;
 use workahead_walks::technique::{self, Technique};
@@ -27,13 +27,15 @@ use crate::queues::Loops;
 #[derive(Debug, Clone)]
 pub(super) struct ModelPlatform {
     model: Model,
+    /// Whether walks and their model are to end early.
+    stop: Stop,
     /// The shared machine, if another operator runs on it too.
     shared_machine: Option<SharedMachine>,
 }
 
 impl ModelPlatform {
-    pub(super) fn new(model: Model) -> Self {
-        Self { model, shared_machine: None }
+    pub(super) fn new(model: Model, stop: Stop) -> Self {
+        Self { model, stop, shared_machine: None }
     }
 
     pub(super) fn model(&self) -> &Model {
@@ -50,10 +52,10 @@ impl ModelPlatform {
         until: RunEnd,
     ) -> Result<(RunResult, [usize; 2]), EngineError> {
         let alone = execution.alone();
-        let (ran, timed) = self.model.time_together(execution, until, |beside| {
+        let (ran, timed) = self.model.time_together(execution, until, &self.stop, |beside| {
             side_by_side(pair, |operator, place| {
-                let platform =
-                    Self { shared_machine: Some(beside(place)), model: self.model.clone() };
+                let shared_machine = Some(beside(place));
+                let platform = Self { shared_machine, ..self.clone() };
                 operator.run(&alone, &platform, 0..rows[place])
             })
         })?;
@@ -79,8 +81,11 @@ impl ModelPlatform {
         let model = &self.model;
         let mains = model.mains(execution)?;
         let (co_runners, loops) = model.co_runners();
-        let walked =
-            run_walks(model.preset(), &mains, co_runners, walk).map_err(EngineError::failed)?;
+        let walked = run_walks(model.preset(), &mains, co_runners, self.stop.flag(), walk)
+            .map_err(EngineError::failed)?;
+        if self.stop.is_requested() {
+            return Err(EngineError::Stopped);
+        }
         let found = take().map_err(EngineError::failed)?;
         let probed = found.probed as u64;
         let mut ran = model.timed(found, &mains, &walked);
@@ -139,6 +144,7 @@ impl Platform for ModelPlatform {
             let recorder = recorder.with_technique(task.execution.technique);
             match role {
                 WalkThread::DirectHelper(_) => {
+                    let rows = rows.take_while(|_| !task.platform.stop.is_requested());
                     run_direct_helper(taken(&start.direct_helper), rows, recorder)
                 }
                 WalkThread::Main(_) => {
@@ -188,6 +194,25 @@ impl Platform for ModelPlatform {
     }
 }
 
+/// A sink that is full once the run is stopped, so that schedules leave the rest of the rows: the
+/// answer is not used then. A work-ahead set doesn't look at it, and is posted to by every row.
+struct UntilStopped<'s, S> {
+    sink: S,
+    stop: &'s Stop,
+}
+
+impl<H, S: Sink<H>> Sink<H> for UntilStopped<'_, S> {
+    #[inline]
+    fn emit(&mut self, row: Row, hit: H) {
+        self.sink.emit(row, hit);
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.stop.is_requested() || self.sink.is_full()
+    }
+}
+
 /// A main thread's walk, over all of its rows.
 fn run_main<'o, W: Walk, T>(
     task: &Task<'_, ModelPlatform>,
@@ -200,7 +225,8 @@ where
 {
     let MainStart { mut walk, sink, batch } = start;
     let technique = task.execution.technique;
-    let mut sink = BatchSink::new(sink, recorder.clone(), batch);
+    let sink = BatchSink::new(sink, recorder.clone(), batch);
+    let mut sink = UntilStopped { sink, stop: &task.platform.stop };
     let direct = matches!(technique, Technique::DirectHelper { .. });
     if direct || task.platform.shared_machine.as_ref().is_some_and(SharedMachine::counts_rows) {
         while rows.left() > 0 {
@@ -212,7 +238,7 @@ where
     } else {
         technique::run_over(technique, &mut walk, &mut rows, &mut recorder, &mut sink);
     }
-    let sink = sink.finish();
+    let sink = sink.sink.finish();
     Answer { rows: sink.written() as u64, checksum: sink.checksum() }
 }
 
@@ -255,7 +281,11 @@ fn taken<T>(once: &TakenOnce<T>) -> T {
 }
 
 /// A direct helper: starts each row to get its references, and loads them (S4.25).
-fn run_direct_helper<W: Walk>(mut walk: W, rows: Rows, mut recorder: Recorder) {
+fn run_direct_helper<W: Walk>(
+    mut walk: W,
+    rows: impl Iterator<Item = Row>,
+    mut recorder: Recorder,
+) {
     for row in rows {
         let (_, asks) = walk.start(row, &mut recorder);
         recorder.preload(&asks);

@@ -1,5 +1,7 @@
 //! The hash join's probe itself: the walk of the operators, modelled or really done.
 
+use std::sync::atomic::AtomicBool;
+
 use workahead_machine::pages::{PageBuffer, Pages};
 use workahead_simulator::preset::Preset;
 use workahead_simulator::walks::{
@@ -59,7 +61,8 @@ impl Join {
     /// On a modelled machine, with one thread per CPU and rows dealt out in turn.
     pub(crate) fn modelled(&self, preset: &Preset, threads: usize) -> WalksResult {
         let mains: Vec<Main> = (0..threads).map(|cpu| Main { cpu, helper: None }).collect();
-        let walked = run_walks(preset, &mains, CoRunners::None, &|part, mut recorder| {
+        let stop = AtomicBool::new(false);
+        let walked = run_walks(preset, &mains, CoRunners::None, &stop, &|part, mut recorder| {
             let (WalkThread::Main(main) | WalkThread::DirectHelper(main)) = part;
             let rows = &mut Rows::strided(main as u32, self.rids.len() as u32, threads as u32);
             let address = 0x10_0000 * (main + 1);

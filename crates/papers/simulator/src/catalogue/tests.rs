@@ -192,3 +192,19 @@ fn files_are_machines_too() {
     let twice = said(&good.replace("name = \"L1I\"", "name = \"L1D\""), "");
     assert!(twice.contains("the number of caches called L1D is 2"), "{twice}");
 }
+
+/// Comparing these would take minutes.
+#[test]
+fn long_texts_are_listed_and_not_compared() {
+    let (long, other) = ("a".repeat(500_000), "b".repeat(500_000));
+    assert_eq!(one_of(&long, &[&other, &long]), format!("there are {other}, {long}"));
+    assert_eq!(one_of("L1", &["L1D", &long]), format!("there are L1D, {long}; did you mean L1D?"));
+}
+
+#[test]
+fn an_unknown_cache_of_a_variant_gets_one_line() {
+    let good = all().iter().find(|machine| machine.name == "p4-ht-512k").unwrap().text;
+    let text = format!("{good}\n[variant.wrong.cache.L9]\nbytes = 1024\n");
+    let said = Preset::parse("mine", &text).unwrap().with_variant("wrong").unwrap_err();
+    assert_eq!(said.to_string(), "p4-ht-512k, variant wrong: no L9: there are L1D, L1I, L2");
+}

@@ -25,6 +25,7 @@ mod tree;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 pub use database::Database;
 
@@ -80,6 +81,36 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Bytes that a process keeps until all have ended: the operations of its longest step, a call of
+/// the planner (109,000 instructions) or a leaf of an index (458 entries of 300), in a vector that
+/// doubles. They are some 150,000 of 16 bytes.
+const PROCESS_BYTES: u64 = 4 << 20;
+
+impl Options {
+    /// Approximate bytes of this process that a run on `servers` servers needs beside the machine:
+    /// their rows of T1 and T2, and what each query keeps of the `selected` rows of T1.
+    #[must_use]
+    pub fn bytes(&self, [t1_rows, t2_rows]: [u64; 2], selected: u64, servers: usize) -> u64 {
+        let of_query = match self.query {
+            // The operations that compare pages in a sort, fifty for a pair, are those of a single
+            // step; row numbers are in a vector that doubles.
+            Query::Utpcc => {
+                let pages = Database::t1_pages(t1_rows).min(selected.max(1));
+                let pairs = pages * u64::from(pages.next_power_of_two().ilog2());
+                pairs.saturating_mul(1024).saturating_add(selected.saturating_mul(8))
+            }
+            // A heap of pairs and the distinct values, in vectors that double.
+            Query::Uss => selected.saturating_mul(2 * (8 + 4)),
+            // Keys that were posted to a work-ahead set, in a vector that doubles.
+            Query::Unj => selected.saturating_mul(2 * 4),
+        };
+        let processes = (self.clients * self.queries) as u64;
+        let of_processes = of_query.saturating_add(PROCESS_BYTES).saturating_mul(processes);
+        let of_servers = Database::bytes(t1_rows, t2_rows).saturating_mul(servers as u64);
+        of_servers.saturating_add(of_processes)
+    }
+}
+
 /// The answer of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryAnswer {
@@ -105,8 +136,8 @@ pub struct QueryResults {
     pub found: Vec<QueryAnswer>,
 }
 
-/// Runs all queries on a machine with empty caches. Clients are spread over the servers round
-/// robin; `place` gives the CPU of each process.
+/// Runs all queries on a machine with empty caches, or what is done of them when `stop` is set.
+/// Clients are spread over the servers round robin; `place` gives the CPU of each process.
 ///
 /// # Errors
 /// If the machine is impossible.
@@ -118,12 +149,14 @@ pub fn run_queries(
     servers: &[Database],
     options: &Options,
     place: impl Fn(usize) -> usize,
+    stop: &AtomicBool,
 ) -> Result<QueryResults, PresetError> {
     let mut clients = Clients {
         processor: Processor::new(preset)?,
         servers,
         appends: servers.iter().map(|_| Rc::default()).collect(),
         options,
+        stop,
     };
     let mut over = 0;
     for _ in 0..options.warmup {
@@ -172,6 +205,7 @@ struct Clients<'d> {
     servers: &'d [Database],
     appends: Vec<Rc<RefCell<AppendPositions>>>,
     options: &'d Options,
+    stop: &'d AtomicBool,
 }
 
 impl<'d> Clients<'d> {
@@ -206,7 +240,8 @@ impl<'d> Clients<'d> {
         }
         if over > 0 {
             let heads = heads(cpus, over, options.seed, &statements);
-            drive(&mut self.processor, head_program(&mut statements, &heads, options.slices));
+            let program = head_program(&mut statements, &heads, options.slices);
+            drive(&mut self.processor, program, self.stop);
             progress.keeps_busy.set(true);
         }
         let mut program =
@@ -221,7 +256,7 @@ impl<'d> Clients<'d> {
             program.threads.push(helper);
             program.placement.push(cpu);
         }
-        (drive(&mut self.processor, program), progress)
+        (drive(&mut self.processor, program, self.stop), progress)
     }
 }
 

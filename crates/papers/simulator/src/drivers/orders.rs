@@ -36,6 +36,7 @@ mod tree;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Program, ProgramResult, drive};
 use crate::core::Processor;
@@ -78,7 +79,8 @@ pub fn origin() -> &'static str {
     footprint::FOOTPRINT.origin
 }
 
-/// Runs the engine with a server on each of `cpus`.
+/// Runs the engine with a server on each of `cpus`, or until `stop` is set: then transactions are
+/// half done, no condition is checked, and there is no answer.
 ///
 /// # Errors
 /// If the consistency conditions don't hold afterwards, which is an error of the engine.
@@ -89,19 +91,28 @@ pub fn run_orders(
     processor: &mut Processor,
     cpus: &[usize],
     options: &Options,
+    stop: &AtomicBool,
 ) -> Result<OrderEntryResult, Inconsistency> {
     let engine = Rc::new(RefCell::new(Engine::new(options)));
-    let ordered = run_in(processor, cpus, &engine);
+    let ordered = run_in(processor, cpus, &engine, stop);
+    if stop.load(Ordering::Relaxed) {
+        return Ok(ordered);
+    }
     let engine = engine.borrow();
     engine.check()?;
     Ok(OrderEntryResult { answer: engine.answer(), ..ordered })
 }
 
-fn run_in(processor: &mut Processor, cpus: &[usize], engine: &SharedEngine) -> OrderEntryResult {
+fn run_in(
+    processor: &mut Processor,
+    cpus: &[usize],
+    engine: &SharedEngine,
+    stop: &AtomicBool,
+) -> OrderEntryResult {
     let Options { warmup, transactions, .. } = engine.borrow().options;
-    phase(processor, cpus, engine, warmup);
+    phase(processor, cpus, engine, warmup, stop);
     engine.borrow_mut().events = Events::default();
-    let (driven, instructions) = phase(processor, cpus, engine, transactions);
+    let (driven, instructions) = phase(processor, cpus, engine, transactions, stop);
     let events = engine.borrow().events;
     OrderEntryResult { driven, instructions, answer: Answer::default(), events }
 }
@@ -112,6 +123,7 @@ fn phase(
     cpus: &[usize],
     engine: &SharedEngine,
     transactions: u64,
+    stop: &AtomicBool,
 ) -> (ProgramResult, u64) {
     engine.borrow_mut().limit += transactions;
     let number = engine.borrow().options.clients;
@@ -132,6 +144,6 @@ fn phase(
         placement: cpus.to_vec(),
         slices: Slices::default(),
     };
-    let driven = drive(processor, program);
+    let driven = drive(processor, program, stop);
     (driven, ports.iter().map(|port| port.instructions()).sum())
 }

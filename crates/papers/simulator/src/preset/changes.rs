@@ -187,11 +187,12 @@ fn merge(under: &mut Value, over: &Value) -> Result<(), String> {
         }
         (under @ Value::Array(_), Value::Table(over)) => {
             for (key, over) in over {
-                let names = steps(under, false);
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let known = one_of(key, &names);
-                let under = step_into(under, key).ok_or_else(|| format!("no {key}: {known}"))?;
-                merge(under, over)?;
+                let Some(part) = step_into(under, key) else {
+                    let names = steps(under, false);
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                    return Err(format!("no {key}: {}", one_of(key, &names)));
+                };
+                merge(part, over)?;
             }
         }
         (under, over) => *under = over.clone(),

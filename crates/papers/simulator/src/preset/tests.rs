@@ -26,6 +26,12 @@ fn refused(edit: impl FnOnce(&mut Preset)) -> String {
     }
 }
 
+/// Gives a machine an L1D of one set, whose lines a tree replaces.
+fn without_sets(preset: &mut Preset, lines: u64) {
+    let level = &mut preset.cache[0];
+    (level.bytes, level.ways, level.replacement) = (64 * lines, 0, Replacement::TreePlru);
+}
+
 #[test]
 fn impossible_machines_are_refused_in_one_line() {
     let cases = [
@@ -41,6 +47,12 @@ fn impossible_machines_are_refused_in_one_line() {
         (
             refused(|preset| preset.cache[2].bytes = 1 << 40),
             "small: L2: a cache of 1099511627776 bytes: it takes one line to 4 GiB",
+        ),
+        (refused(|preset| without_sets(preset, 64)), "nothing"),
+        (
+            refused(|preset| without_sets(preset, 65)),
+            "small: L1D: tree-plru of 65 ways: it takes up to 64; set its ways, or its \
+             replacement to lru",
         ),
         (refused(|preset| preset.threads = 9), "small: threads is 9: it takes 1 to 8"),
         (refused(|preset| preset.core.width = 0), "small: core.width is 0: it takes 1 to 6"),

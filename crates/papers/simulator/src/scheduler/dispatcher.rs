@@ -1,6 +1,7 @@
 //! The dispatcher: tasks wake, run and stop.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use workahead_policy::Group;
 
@@ -70,6 +71,8 @@ enum StopReason {
 /// A machine with its run queues.
 pub(super) struct Dispatcher<'p, 's> {
     processor: &'p mut Processor,
+    /// Whether the run is to end before its tasks have.
+    stop_flag: &'p AtomicBool,
     entities: Vec<Entity<'s>>,
     cpus: Vec<Cpu>,
     chooser: Chooser,
@@ -82,7 +85,12 @@ pub(super) struct Dispatcher<'p, 's> {
 }
 
 impl<'p, 's> Dispatcher<'p, 's> {
-    pub(super) fn new(processor: &'p mut Processor, tasks: Vec<Task<'s>>, by: &Scheduler) -> Self {
+    pub(super) fn new(
+        processor: &'p mut Processor,
+        tasks: Vec<Task<'s>>,
+        by: &Scheduler,
+        stop_flag: &'p AtomicBool,
+    ) -> Self {
         let preset = processor.preset();
         let (ghz, cpus) = (preset.ghz, preset.cpus() as usize);
         let slices = Slices::of(&by.fair, ghz);
@@ -97,6 +105,7 @@ impl<'p, 's> Dispatcher<'p, 's> {
             left: tasks.iter().filter(|task| !task.thread.attends).count(),
             figures: Figures::default(),
             processor,
+            stop_flag,
         };
         tasks.into_iter().for_each(|task| running.begin(task));
         running
@@ -129,7 +138,7 @@ impl<'p, 's> Dispatcher<'p, 's> {
         for (cpu, one) in self.cpus.iter().enumerate() {
             self.processor.set_busy(cpu, !one.queue.is_empty());
         }
-        while self.left > 0 {
+        while self.left > 0 && !self.stop_flag.load(Ordering::Relaxed) {
             let Some((cpu, until)) = self.turn() else { break };
             self.step(cpu, until);
         }
@@ -218,13 +227,14 @@ impl<'p, 's> Dispatcher<'p, 's> {
         }
     }
 
-    /// Runs a thread on its CPU until `until`.
+    /// Runs a thread on its CPU until `until`, which never comes where it is the only one.
     #[inline(always)]
     fn run(&mut self, cpu: usize, task: usize, until: Ticks) -> StopReason {
+        let stop = self.stop_flag;
         let script = &mut *self.entities[task].thread.script;
         loop {
             let now = self.processor.now(cpu);
-            if now >= until {
+            if now >= until || stop.load(Ordering::Relaxed) {
                 return StopReason::SliceEnd;
             }
             match script.next(now) {

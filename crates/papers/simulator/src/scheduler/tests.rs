@@ -2,6 +2,8 @@
 
 mod rules;
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 use crate::op::{Call, Op};
 use crate::preset::tests::small;
@@ -48,7 +50,7 @@ fn tas(bonus_ns: u64, limit: u32) -> Discipline {
 
 pub(super) fn ran(tasks: Vec<Task<'_>>, by: &Scheduler) -> (RunResult, Figures) {
     let mut processor = Processor::new(&small()).unwrap();
-    run_tasks(&mut processor, tasks, by)
+    run_tasks(&mut processor, tasks, by, &AtomicBool::new(false))
 }
 
 /// Tasks of a CPU and the cycles at which they started, without `clock` tasks.
@@ -198,7 +200,7 @@ fn working_sets_are_fitted() {
     let tasks = vec![one(0, 1500), one(0, 500), one(1, 1500), one(1, 500), clock(400)];
     let mut processor = Processor::new(&machine).unwrap();
     let fitting = by(Discipline::Fitting { reach_ns: 1000 });
-    let (_, figures) = run_tasks(&mut processor, tasks, &fitting);
+    let (_, figures) = run_tasks(&mut processor, tasks, &fitting, &AtomicBool::new(false));
     assert_eq!(order(&figures, 1)[0], (0, Some(3)));
     let mut now = [0; 2];
     for turn in figures.dispatches.iter().filter(|turn| turn.cpu < 2) {
@@ -232,4 +234,28 @@ fn switches_cost() {
     let expected = [(0, Some(0)), (20, Some(1)), (40, Some(0)), (60, Some(1))];
     assert_eq!(order(&figures, 0), expected);
     assert_eq!((figures.switches, ran.threads[0].counts.uops), (3, 2 * 17));
+}
+
+/// The operations of a task that sets the flag at its hundredth, far from its end.
+fn stopping(stop: &AtomicBool) -> impl Iterator<Item = Op> {
+    cycle(1, None, 100_000).enumerate().map(move |(at, op)| {
+        if at == 100 {
+            stop.store(true, Ordering::Relaxed);
+        }
+        op
+    })
+}
+
+/// A single task has a slice without an end; of several, each has its turn.
+#[test]
+fn a_stopped_run_ends_with_what_it_did() {
+    for cpus in [&[0][..], &[0, 1, 2], &[1, 1]] {
+        let stop = AtomicBool::new(false);
+        let tasks = cpus.iter().map(|cpu| counted(task(*cpu, stopping(&stop)))).collect();
+        let mut processor = Processor::new(&small()).unwrap();
+        let (ran, figures) = run_tasks(&mut processor, tasks, &by(Discipline::Fair), &stop);
+        let uops: u64 = ran.threads.iter().map(|thread| thread.counts.uops).sum();
+        assert!((100..1000).contains(&uops), "{cpus:?}: {uops}");
+        assert_eq!(figures.tasks.len(), cpus.len());
+    }
 }

@@ -1,6 +1,7 @@
 //! Modelled walks give the native answers, and the same counts every time.
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use workahead_machine::pages::{PageBuffer, Pages as PageSize};
 use workahead_walks::chained::{Chains, HashJoin};
@@ -85,7 +86,8 @@ fn modelled_on(
 ) -> (Sum, WalksResult) {
     let technique: Technique = technique.parse().unwrap();
     let sums = Mutex::new(Sum::default());
-    let walked = run_walks(preset, mains, CoRunners::None, &|part, recorder| {
+    let stop = AtomicBool::new(false);
+    let walked = run_walks(preset, mains, CoRunners::None, &stop, &|part, recorder| {
         let WalkThread::Main(main) = part else { panic!("no direct helper in this run") };
         let mut recorder = recorder.with_technique(technique);
         let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
@@ -223,7 +225,8 @@ fn a_direct_helper_keeps_up_or_leaves_out() {
     let run = |rows: u32| {
         let helper = HelperKind::Direct(DirectHelperOptions { rows, pause: 40 });
         let mains = [Main { cpu: 0, helper: Some(Helper { cpu: 1, kind: helper }) }];
-        let walked = run_walks(&pentium(), &mains, CoRunners::None, &|part, mut recorder| {
+        let (pentium, stop) = (pentium(), AtomicBool::new(false));
+        let walked = run_walks(&pentium, &mains, CoRunners::None, &stop, &|part, mut recorder| {
             let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
             let mut walk = HashJoin::new(&data.chains, &data.build, probes);
             let mut rows = Rows::range(0..ROWS);
@@ -280,7 +283,8 @@ fn a_race_ends_with_the_first() {
                 });
                 RecordedMain { main: *main, recording, direct_helper: None }
             });
-            run_recorded(&pentium(), recorded.collect(), until, CoRunners::None).unwrap()
+            let stop = AtomicBool::new(false);
+            run_recorded(&pentium(), recorded.collect(), until, CoRunners::None, &stop).unwrap()
         })
     };
     let (first, all) = (run(RunEnd::First), run(RunEnd::All));
@@ -331,6 +335,29 @@ fn repeated_lines_are_left_out() {
 #[test]
 fn a_thread_without_a_cpu_is_refused() {
     let mains = [Main { cpu: 7, helper: None }];
-    let refused = run_walks(&pentium(), &mains, CoRunners::None, &|_, _| {});
+    let stop = AtomicBool::new(false);
+    let refused = run_walks(&pentium(), &mains, CoRunners::None, &stop, &|_, _| {});
     assert!(refused.unwrap_err().to_string().contains("the CPU of a thread is 7"));
+}
+
+/// What a walk records after the flag was set is left, whether the model had come so far or not.
+#[test]
+fn a_stopped_model_leaves_the_rest_of_a_recording() {
+    let data = join();
+    let uops = |stops: bool| {
+        let stop = AtomicBool::new(false);
+        let walked = run_walks(&pentium(), &ALONE, CoRunners::None, &stop, &|_, mut recorder| {
+            let probes = Unclustered { records: &data.probe, rids: &data.rids, row_stage: true };
+            let mut walk = HashJoin::new(&data.chains, &data.build, probes);
+            let (mut rows, mut sum) = (Rows::range(0..ROWS), Sum::default());
+            while rows.left() > 0 {
+                let some = &mut rows.take_rows(ROWS / 2);
+                let technique = Technique::Sequential;
+                technique::run_over(technique, &mut walk, some, &mut recorder, &mut sum);
+                stop.store(stops, Ordering::Relaxed);
+            }
+        });
+        walked.unwrap().run.threads[0].counts.uops
+    };
+    assert!(uops(true) < uops(false));
 }

@@ -90,6 +90,18 @@ impl Database {
         (0..servers).map(|_| Self::new(&mut memory, rows.to_vec(), t2_rows, clients)).collect()
     }
 
+    /// Bytes of this process for the tables of a server: three numbers of each row of T1, its place
+    /// by a2 and its key, and the keys of T2.
+    pub(super) fn bytes(t1_rows: u64, t2_rows: u64) -> u64 {
+        const NUMBER: u64 = size_of::<u32>() as u64;
+        (t1_rows * (3 + 1 + 1) + t2_rows) * NUMBER
+    }
+
+    /// Pages of T1.
+    pub(super) fn t1_pages(t1_rows: u64) -> u64 {
+        Heap::pages(t1_rows, COLUMNS)
+    }
+
     fn new(memory: &mut Space, rows: Vec<[u32; 3]>, t2_rows: u32, clients: usize) -> Self {
         let mut buffers = 0;
         let count = rows.len() as u64;

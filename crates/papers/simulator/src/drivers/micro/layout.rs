@@ -63,9 +63,17 @@ pub(super) struct RowAddress {
 
 impl Heap {
     pub(super) fn new(memory: &mut Space, buffers: &mut u64, rows: u64, columns: u64) -> Self {
-        let row_bytes = (ROW_HEADER + columns).div_ceil(4) * 4;
-        let pages = rows.div_ceil(Self::of_page(row_bytes)).max(1);
-        Self { file: File::new(memory, buffers, pages), row_bytes }
+        let pages = Self::pages(rows, columns);
+        Self { file: File::new(memory, buffers, pages), row_bytes: Self::row_bytes(columns) }
+    }
+
+    /// Pages of a table.
+    pub(super) fn pages(rows: u64, columns: u64) -> u64 {
+        rows.div_ceil(Self::of_page(Self::row_bytes(columns))).max(1)
+    }
+
+    const fn row_bytes(columns: u64) -> u64 {
+        (ROW_HEADER + columns).div_ceil(4) * 4
     }
 
     const fn of_page(row_bytes: u64) -> u64 {

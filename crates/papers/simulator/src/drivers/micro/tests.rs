@@ -37,7 +37,7 @@ fn results(preset: &Preset, options: &Options) -> QueryResults {
 fn results_of_servers(servers: usize, preset: &Preset, options: &Options) -> QueryResults {
     let servers = Database::servers(&rows(2000, 300), 300, options.clients, servers);
     let cpus = preset.cpus() as usize;
-    run_queries(preset, &servers, options, |client| client % cpus).unwrap()
+    run_queries(preset, &servers, options, |client| client % cpus, &AtomicBool::new(false)).unwrap()
 }
 
 /// The answer by a scan of the rows.
@@ -143,7 +143,8 @@ fn a_helper_loads_and_answers_nothing() {
     let results = |set_size| {
         let options = Options { set_size, range: (300, 900), ..options(Query::Unj) };
         let servers = Database::servers(&rows(2000, 100_000), 100_000, 1, 1);
-        run_queries(&machine(), &servers, &options, |place| place % 2).unwrap()
+        run_queries(&machine(), &servers, &options, |place| place % 2, &AtomicBool::new(false))
+            .unwrap()
     };
     let [alone, helped] = [0, 16].map(results);
     // Some keys are the first of their leaf, as the index has many.
@@ -179,4 +180,24 @@ fn clients_out_of_step_are_never_alone() {
     }
     let times: Vec<Ticks> = apart.iter().map(|results| results.driven.run.ticks).collect();
     assert!(times.iter().any(|time| *time != times[0]), "{times:?}");
+}
+
+/// A statement by itself; what it keeps is no more than a run is said to need for it.
+#[test]
+fn a_process_keeps_no_more_than_its_bytes() {
+    let (rows, count) = (rows(2000, 300), [2000, 300]);
+    let servers = Database::servers(&rows, 300, 1, 1);
+    for query in QUERIES {
+        let options = Options { range: (0, 1001), ..options(query) };
+        let append = Rc::default();
+        let process_of = ClientProcess { database: &servers[0], append, client: 0, cpu: 0 };
+        let progress = Rc::new(ClientProgress::new(1, 1));
+        progress.joins(0);
+        let mut statement = Statement::new(0, process_of, &options, Rc::clone(&progress));
+        while statement.next(0).is_some() {}
+        assert_eq!(progress.found.borrow()[0].answer, oracle(query, &rows, options.range));
+        let kept = (statement.process.ops.capacity() * size_of::<Op>()) as u64;
+        let of_query = options.bytes(count, 2000, 1) - Database::bytes(2000, 300);
+        assert!(kept <= PROCESS_BYTES && kept <= of_query, "{query:?}: {kept} of {of_query}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The whole engine: consistency, latches, and the paper's trends.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -25,7 +26,7 @@ fn ordered(machine: &str, options: &Options) -> OrderEntryResult {
     let preset = Preset::named(machine).unwrap();
     let mut processor = Processor::new(&preset).unwrap();
     let cpus: Vec<usize> = (0..preset.cpus() as usize).collect();
-    run_orders(&mut processor, &cpus, options).unwrap()
+    run_orders(&mut processor, &cpus, options, &AtomicBool::new(false)).unwrap()
 }
 
 /// The conditions hold on every machine and with both kinds of index, and both give the same answer
@@ -47,6 +48,23 @@ fn answers_do_not_depend_on_the_order_of_clients() {
     assert_ne!(answers[0], answers[1]);
     // The answer doesn't depend on the number of clients.
     assert_eq!(answers[0], ordered("ppro-quad/1p-256k", &options(Index::Latched)).answer);
+}
+
+/// Clients are in the middle of transactions, with latches and locks: that is not an error.
+#[test]
+fn a_stopped_run_is_not_checked() {
+    let preset = Preset::named("ppro-quad/4p-1m").unwrap();
+    let mut processor = Processor::new(&preset).unwrap();
+    let options = Options { transactions: 20_000, ..options(Index::Latched) };
+    let stop = AtomicBool::new(false);
+    let ordered = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            stop.store(true, Ordering::Relaxed);
+        });
+        run_orders(&mut processor, &[0, 1, 2, 3], &options, &stop)
+    });
+    assert_eq!(ordered.unwrap().answer, Answer::default());
 }
 
 #[test]
@@ -131,7 +149,7 @@ proptest! {
         let engine = Rc::new(RefCell::new(Engine::new(&options)));
         engine.borrow_mut().latch_events = Some(Vec::new());
         let all: Vec<usize> = (0..cpus as usize).collect();
-        run_in(&mut processor, &all, &engine);
+        run_in(&mut processor, &all, &engine, &AtomicBool::new(false));
         let engine = engine.borrow();
         prop_assert_eq!(engine.check(), Ok(()));
         let (alone, _) = check_holders(engine.latch_events.as_ref().unwrap());

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 use workahead_walks::random::Random;
 
@@ -32,7 +33,8 @@ fn driven(machine: &str, scripts: impl IntoIterator<Item = Box<dyn Script>>) -> 
     let thread = |script| Thread { script, space: 1, attends: false };
     let threads: Vec<Thread<'_>> = scripts.into_iter().map(thread).collect();
     let placement = (0..threads.len()).map(|at| at % preset.cpus() as usize).collect();
-    drive(&mut processor, Program { threads, placement, slices: Slices::default() })
+    let program = Program { threads, placement, slices: Slices::default() };
+    drive(&mut processor, program, &AtomicBool::new(false))
 }
 
 fn accesses(driven: &ProgramResult, depth: usize) -> u64 {

@@ -24,7 +24,7 @@ fn measured(variant: &str, footprint: u64) -> (BusCounts, Ticks) {
         };
         let one = |cpu| Thread { script: Box::new(script(cpu)), space: 0, attends: false };
         let threads = cpus.iter().map(|cpu| one(*cpu)).collect();
-        run(&mut processor, threads, &cpus, Slices::default()).ticks
+        to_end(&mut processor, threads, &cpus, Slices::default()).ticks
     };
     let before = reads(60_000);
     let after = reads(80_000);
