@@ -12,8 +12,8 @@
 //! That object is kept beside the machine it was measured on, never the machine's name:
 //! `bench/record/<cpu>/<date>-<name>.json`, and the same as a page (`.md`). [`peers`] is a bench of
 //! its own kind: it needs other engines; [`sql`] takes words, and an hour; [`cluster`] is of
-//! processes, [`lookup`] of a package outside of the workspace, [`python`] of a wheel, and
-//! [`build`] of the project itself.
+//! processes, [`lookup`] of a package outside of the workspace, and [`build`] of the project
+//! itself.
 
 pub(crate) mod build;
 pub(crate) mod cluster;
@@ -22,7 +22,6 @@ pub(crate) mod lookup;
 pub(crate) mod memory;
 mod page;
 pub(crate) mod peers;
-pub(crate) mod python;
 pub(crate) mod sql;
 
 use std::path::{Path, PathBuf};
@@ -33,8 +32,7 @@ use serde_json::{Value, json};
 use crate::workspace::Workspace;
 
 /// Benches of their own kind.
-const OTHERS: &str = "with words of their own (--help): peers, sql, cluster, memory, lookup, \
-                      python, build";
+const OTHERS: &str = "with words of their own (--help): peers, sql, cluster, memory, lookup, build";
 
 /// Runs the bench of this name, or every one, and records it.
 pub(crate) fn run(workspace: &Workspace, name: Option<&str>) -> Result<bool> {

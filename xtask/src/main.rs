@@ -51,7 +51,7 @@ usage: cargo xtask COMMAND
                         the README, run (WORKAHEAD_PROGRAM names another build than the tests')
   bench [NAME]          run the benches (release) and keep what they say in bench/record/
   bench peers [--only TEXT] [--threads 1,2] [--rounds N] [--engines a,b] [--dense] [--small]
-              [--phases] [--json FILE]
+              [--python] [--phases] [--json FILE]
                         our join beside DuckDB, Polars, DataFusion, Acero and chDB
   bench build [--help]  the project's builds from nothing: wall and CPU seconds
   fuzz joins [--seconds N] [--seed S] [--case N]
@@ -62,7 +62,6 @@ usage: cargo xtask COMMAND
   bench cluster [--help]
                         TPC-H on one and two workers, beside one process
   bench lookup [--help] our hash and ordered index beside hashbrown, Boost, BTreeMap and others
-  bench python [--help] our join from Python beside the Rust one, Polars and DuckDB
   answers               TPC-H's answers in crates/execute/sql/tests anew, by DuckDB
   newcomer [COMMAND]    the README's commands, or another, on a bare Debian that debootstrap makes
                         (as root); what came of the README's is kept in bench/record/
@@ -93,7 +92,6 @@ fn main() -> ExitCode {
         ["bench", "memory", words @ ..] => bench::memory::run(&workspace, words),
         ["bench", "peers", words @ ..] => bench::peers::run(&workspace, words),
         ["bench", "cluster", words @ ..] => bench::cluster::run(&workspace, words),
-        ["bench", "python", words @ ..] => bench::python::run(&workspace, words),
         ["bench", "sql", words @ ..] => bench::sql::run(&workspace, words),
         ["answers"] => answers::run(&workspace),
         ["newcomer"] => newcomer::run(&workspace, None),

@@ -13,7 +13,7 @@
 
 mod cases;
 mod data;
-pub(crate) mod engine;
+mod engine;
 mod options;
 mod phases;
 pub(crate) mod rounds;
@@ -28,11 +28,14 @@ use self::options::Options;
 use self::rounds::CaseTimes;
 use self::venv::Venv;
 use super::Bench;
+use crate::python;
 use crate::workspace::Workspace;
 
 /// Our engine first: all ratios are relative to it.
 const OURS: &str = "workahead";
 const PEERS: [&str; 5] = ["duckdb", "polars", "datafusion", "acero", "chdb"];
+/// Of our join from Python.
+const PYTHON_PEERS: [&str; 4] = ["python", "python_stream", "polars", "duckdb"];
 
 const HELP: &str = "\
 usage: cargo xtask bench peers [WORDS]
@@ -41,6 +44,8 @@ usage: cargo xtask bench peers [WORDS]
   --threads LIST    threads of each engine (1,2)
   --only TEXT       of the cases those with this in their name
   --engines LIST    of duckdb, polars, datafusion, acero and chdb these, beside ours (all)
+  --python          our join from Python, read in two ways, Polars and DuckDB instead (a release
+                    wheel of ours): python, python_stream, polars and duckdb
   --dense           keys that are the numbers from 0 on
   --small           a fiftieth of the rows: checks answers, and measures little
   --phases          the phases of our joins too
@@ -56,7 +61,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     }
     let options = Options::read(words)?;
     let cases = options.cases();
-    let venv = Venv::prepare(workspace)?;
+    let venv = venv(workspace, &options)?;
     let ours = engine::build(workspace)?;
     let so_far = match &options.json {
         Some(path) => path.clone(),
@@ -71,7 +76,7 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
             let mut engines = Vec::new();
             for name in options.engines() {
                 let mut engine = Engine::start(workspace, &venv, &ours, name, threads)?;
-                engine.load(&data)?;
+                engine.load(&data, options.python)?;
                 engines.push(engine);
             }
             if versions.is_empty() {
@@ -95,11 +100,27 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
+/// The engines' wheels, and ours where it is one of them.
+fn venv(workspace: &Workspace, options: &Options) -> Result<Venv> {
+    if !options.python {
+        return Venv::prepare(workspace);
+    }
+    let folder = workspace.target().join("python/bench");
+    let (venv, wheel) = python::build_wheel(workspace, &folder, &["--profile", "release"])?;
+    python::install_wheel(&venv, &wheel)?;
+    Ok(venv)
+}
+
 /// The record.
 fn result(options: &Options, versions: &[String], measured: &[CaseTimes]) -> Value {
     let kind = if options.dense { "dense keys" } else { "sparse keys" };
+    let title = if options.python {
+        "Our join from Python beside the Rust one, Polars and DuckDB"
+    } else {
+        "Whole joins beside other engines"
+    };
     json!({
-        "title": format!("Whole joins beside other engines: {kind}"),
+        "title": format!("{title}: {kind}"),
         "rows": summary::rows(measured),
         "phases": measured.iter().map(phases::row).collect::<Vec<_>>(),
         "rounds": measured.iter().map(CaseTimes::raw).collect::<Vec<_>>(),

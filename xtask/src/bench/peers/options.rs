@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use super::cases::{self, Case};
-use super::{OURS, PEERS};
+use super::{OURS, PEERS, PYTHON_PEERS};
 
 const THREADS: [usize; 2] = [1, 2];
 const ROUNDS: usize = 6;
@@ -13,8 +13,8 @@ const ROUNDS: usize = 6;
 const ROUNDS_LEAST: usize = 3;
 const SMALLER: usize = 50;
 
-/// `[--rounds N] [--threads 1,2] [--only TEXT] [--engines a,b] [--dense] [--small] [--phases]
-/// [--json FILE]`
+/// `[--rounds N] [--threads 1,2] [--only TEXT] [--engines a,b] [--python] [--dense] [--small]
+/// [--phases] [--json FILE]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) rounds: usize,
@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) only: Option<String>,
     /// Only these peers.
     pub(crate) peers: Vec<&'static str>,
+    /// Those of our join from Python.
+    pub(crate) python: bool,
     pub(crate) dense: bool,
     pub(crate) small: bool,
     pub(crate) phases: bool,
@@ -31,11 +33,15 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn read(words: &[&str]) -> Result<Self> {
+        // The engines to choose from, wherever among the words it is.
+        let python = words.contains(&"--python");
+        let known = known_peers(python);
         let mut options = Self {
             rounds: ROUNDS,
             threads: THREADS.to_vec(),
             only: None,
-            peers: PEERS.to_vec(),
+            peers: known.to_vec(),
+            python,
             dense: false,
             small: false,
             phases: false,
@@ -51,9 +57,11 @@ impl Options {
                 }
                 "--only" => options.only = Some((*value()?).to_owned()),
                 "--engines" => {
-                    options.peers = value()?.split(',').map(peer).collect::<Result<_>>()?;
+                    let peers = value()?.split(',').map(|word| peer(word, known));
+                    options.peers = peers.collect::<Result<_>>()?;
                 }
                 "--json" => options.json = Some(PathBuf::from(value()?)),
+                "--python" => (),
                 "--dense" => options.dense = true,
                 "--small" => options.small = true,
                 "--phases" => options.phases = true,
@@ -71,6 +79,7 @@ impl Options {
     pub(crate) fn cases(&self) -> Vec<Case> {
         let fits = |case: &Case| self.only.as_ref().is_none_or(|only| case.name.contains(only));
         let cases = cases::all().into_iter().filter(fits);
+        let cases = cases.map(|case| if self.python { case.without_target() } else { case });
         let cases = cases.map(|case| if self.dense { case.dense() } else { case });
         cases.map(|case| if self.small { case.divided(SMALLER) } else { case }).collect()
     }
@@ -82,16 +91,18 @@ impl Options {
 
     /// Whether the cases are whole: nothing of them left out, and rounds enough for a median.
     pub(crate) fn is_whole(&self) -> bool {
-        let all = !self.small && self.peers == PEERS;
+        let all = !self.small && self.peers == known_peers(self.python);
         all && self.threads == THREADS && self.rounds >= ROUNDS_LEAST
     }
 
     /// The name of the record; one of some cases has a name of its own beside that of all.
     pub(crate) fn record(&self) -> String {
-        let keys = if self.dense { "peers-dense" } else { "peers" };
+        let peers = if self.python { "python" } else { "peers" };
+        let keys = self.dense.then_some("dense");
         let only = self.only.iter().flat_map(|only| only.split(|c: char| !c.is_alphanumeric()));
         let words = only.filter(|word| !word.is_empty()).map(str::to_lowercase);
-        std::iter::once(keys.to_owned()).chain(words).collect::<Vec<_>>().join("-")
+        let named = std::iter::once(peers).chain(keys).map(str::to_owned);
+        named.chain(words).collect::<Vec<_>>().join("-")
     }
 }
 
@@ -100,9 +111,13 @@ fn number(word: &str) -> Result<usize> {
     number.with_context(|| format!("{word} is not a number above zero"))
 }
 
-fn peer(word: &str) -> Result<&'static str> {
-    let known = PEERS.into_iter().find(|peer| *peer == word);
-    known.with_context(|| format!("no peer is called {word}; there are: {}", PEERS.join(", ")))
+fn known_peers(python: bool) -> &'static [&'static str] {
+    if python { &PYTHON_PEERS } else { &PEERS }
+}
+
+fn peer(word: &str, known: &[&'static str]) -> Result<&'static str> {
+    let found = known.iter().copied().find(|peer| *peer == word);
+    found.with_context(|| format!("no peer is called {word}; there are: {}", known.join(", ")))
 }
 
 #[cfg(test)]
@@ -121,12 +136,17 @@ mod tests {
         assert!(!options.is_whole());
         assert!(Options::read(&["--dense"]).unwrap().is_whole());
         assert!(!Options::read(&["--rounds", "2"]).unwrap().is_whole());
+        let ours = Options::read(&["--engines", "polars,python", "--python"]).unwrap();
+        assert_eq!(ours.engines().collect::<Vec<_>>(), ["workahead", "polars", "python"]);
+        assert!(ours.cases().iter().all(|case| case.target.is_none()) && !ours.is_whole());
+        assert!(Options::read(&["--python"]).unwrap().is_whole());
     }
 
     #[test]
     fn a_record_of_some_cases_has_a_name_of_its_own() {
         let name = |words: &[&str]| Options::read(words).unwrap().record();
         assert_eq!(name(&[]), "peers");
+        assert_eq!(name(&["--python"]), "python");
         assert_eq!(name(&["--dense", "--only", "Zipf(1)"]), "peers-dense-zipf-1");
     }
 
@@ -136,6 +156,7 @@ mod tests {
             (vec!["--rounds"], "--rounds needs a value"),
             (vec!["--rounds", "0"], "0 is not a number"),
             (vec!["--engines", "oracle"], "no peer is called oracle"),
+            (vec!["--engines", "python"], "no peer is called python"),
             (vec!["--only", "4M x 4M"], "there are: 2M x 16M"),
             (vec!["--fast"], "knows no --fast"),
         ] {

@@ -22,7 +22,9 @@ fn row(measured: &CaseTimes) -> Value {
     if let Some((best, ratio)) = measured.best(Clock::Cpu) {
         row.insert("ratio by CPU time".into(), format!("{ratio:.2} ({})", best.name).into());
     }
-    row.insert("target".into(), measured.case.target.into());
+    if let Some(target) = measured.case.target {
+        row.insert("target".into(), target.into());
+    }
     Value::Object(row)
 }
 
@@ -37,7 +39,10 @@ pub(crate) fn line(measured: &CaseTimes) -> String {
     if let (Some((_, wall)), Some((_, cpu))) =
         (measured.best(Clock::Wall), measured.best(Clock::Cpu))
     {
-        line += &format!("  ratio {wall:.2} ({cpu:.2}), target {}", measured.case.target);
+        line += &format!("  ratio {wall:.2} ({cpu:.2})");
+    }
+    if let Some(target) = measured.case.target {
+        line += &format!(", target {target}");
     }
     line + "\n"
 }
@@ -49,7 +54,7 @@ pub(crate) fn notes(options: &Options, versions: &[String], measured: &[CaseTime
     } else {
         "Keys are scattered over their type's whole range (text: 48 bits as hexadecimal digits)."
     };
-    vec![
+    let mut notes = vec![
         format!("Engines: {}.", versions.join(", ")),
         "Engines' columns: millions of probe rows a second of the whole join (build and probe), \
          median round, wall time. `sums` asks for count(*), sum(bv), sum(pv); `columns` for the \
@@ -70,7 +75,16 @@ pub(crate) fn notes(options: &Options, versions: &[String], measured: &[CaseTime
             options.rounds,
             100.0 * share(measured)
         ),
-    ]
+    ];
+    if options.python {
+        notes.push(
+            "`python` reads the batches of `wa.join` one by one; in `python_stream` they come \
+             through Arrow's C stream, and each becomes a `pyarrow.RecordBatch`. All engines have \
+             read both sides into memory of their own."
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// CPU time over wall time times threads of ours, the median over everything measured.

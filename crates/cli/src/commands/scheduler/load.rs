@@ -1,7 +1,7 @@
 //! `workahead scheduler load`: one program of a load, as `test` and `compare` start it.
 
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -124,11 +124,6 @@ impl Running {
         command.args(program.is_pinned.then_some("--pinned"));
         command.args(["--nice", &program.nice.to_string()]);
         command.stdout(Stdio::piped());
-        self.begin(command)
-    }
-
-    /// Starts a command that waits for its guard.
-    fn begin(&mut self, mut command: Command) -> anyhow::Result<u32> {
         let mut child = command.spawn().context("can't start a program to schedule")?;
         let guard = Guard::over(&mut child, Signal::KILL);
         let mut guard = guard.context("can't start a process that watches a program")?;
@@ -171,64 +166,6 @@ impl Drop for Running {
             let _ = child.kill();
             let _ = child.wait();
             guard.dismiss();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use workahead_machine::Sysroot;
-    use workahead_machine::process::Tree;
-
-    use super::*;
-
-    /// In the process that is killed: the file for the number of its program.
-    const KILLED: &str = "WORKAHEAD_TEST_KILLED";
-    /// Much more than a shell takes.
-    const SOON: Duration = Duration::from_secs(20);
-
-    /// Also the other half of itself: a process that starts a program, says its number and waits.
-    #[test]
-    fn a_program_ends_with_a_killed_process() {
-        if let Some(number) = std::env::var_os(KILLED) {
-            let mut command = Guard::waiting("sleep");
-            command.arg("60").stdout(Stdio::null());
-            let mut running = Running::default();
-            let pid = running.begin(command).unwrap();
-            fs::write(number, format!("{pid}\n")).unwrap();
-            loop {
-                std::thread::park();
-            }
-        }
-        let place = tempfile::tempdir().unwrap();
-        let number = place.path().join("number");
-        let test = "commands::scheduler::load::tests::a_program_ends_with_a_killed_process";
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", test])
-            .env(KILLED, &number)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        let pid = loop {
-            let written = fs::read_to_string(&number).unwrap_or_default();
-            if let Some(pid) = written.strip_suffix('\n') {
-                break pid.parse().unwrap();
-            }
-            assert!(started.elapsed() < SOON && process.try_wait().unwrap().is_none());
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let mut tree = Tree::of(pid);
-        assert_eq!(tree.look(&Sysroot::live()).running(), 1);
-        process.kill().unwrap();
-        process.wait().unwrap();
-        let killed = Instant::now();
-        while tree.look(&Sysroot::live()).running() > 0 {
-            assert!(killed.elapsed() < SOON, "{pid} runs on");
-            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -1,5 +1,4 @@
-"""Our join, from Python, as one engine among its peers (`bench/peers/worker.py`): its own batches,
-read one by one."""
+"""Our join from Python: its own batches, read one by one."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
