@@ -30,7 +30,7 @@ const STILL: &[(&str, usize)] = &[
     ("duckdb", 1),
     ("engines", 3),
     ("policy", 1),
-    ("reproduce", 7),
+    ("reproduce", 4),
     ("scheduler", 3),
     ("simulator", 16),
     ("study", 9),

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! published/keeton.toml     tables 1 to 18, figures 2, 3, 8 ─► Paper ─┬► tables and claims
-//! published/hassanein.toml  tables 1, 2, the text's bounds            ├► reference lines, quoted
-//!                                                                     └► derived: recomputed
+//! published/hassanein.toml  tables 1, 2, levels of clients            └► derived: recomputed
 //!                                                those that disagree ──► contradictions
 //! ```
 //!
@@ -21,12 +20,12 @@ mod sums;
 
 use std::sync::OnceLock;
 
-pub use claim::{Claim, Direction};
-pub use configuration::{Access, Configuration, Stage, State};
+pub use claim::Claim;
+pub use configuration::{Access, Configuration, State};
 pub(crate) use contradiction::significant;
 pub use contradiction::{Contradiction, contradictions};
 pub use derived::{Agreement, Input, Nature, RecomputedFigure, derived};
-pub use paper::{Cell, Column, Metric, Paper, PublishedFigure, Row, Table};
+pub use paper::{Cell, Column, Metric, Paper, Row, Table};
 pub use printed_figure::{PrintedFigure, PrintedFigureError, Quantity};
 
 static KEETON: &str = include_str!("../published/keeton.toml");
@@ -42,12 +41,6 @@ pub fn keeton() -> &'static Paper {
 pub fn hassanein() -> &'static Paper {
     static PAPER: OnceLock<Paper> = OnceLock::new();
     PAPER.get_or_init(|| read(HASSANEIN))
-}
-
-/// Claims that either paper quotes from others, to stand beside a result as a line: never as one of
-/// the paper's own.
-pub fn reference_lines() -> impl Iterator<Item = &'static Claim> {
-    keeton().reference_lines().chain(hassanein().reference_lines())
 }
 
 fn read(text: &str) -> Paper {

@@ -1,9 +1,7 @@
-//! Claims of a paper in words, with or without a figure.
+//! Claims of a paper's text that arithmetic here takes or checks.
 
 use serde::{Deserialize, Serialize};
 
-use super::configuration::Configuration;
-use super::paper::Metric;
 use super::printed_figure::{PrintedFigure, Quantity};
 
 /// One statement.
@@ -18,8 +16,7 @@ pub struct Claim {
     pub place: String,
     /// In its words, short.
     pub says: String,
-    /// The unit of the figure; empty without one.
-    #[serde(default)]
+    /// The unit of the figure.
     pub unit: String,
     /// Exactly this.
     #[serde(default)]
@@ -30,22 +27,10 @@ pub struct Claim {
     /// At most this.
     #[serde(default)]
     to: Option<PrintedFigure>,
-    /// Which way something changes, where the paper draws a curve.
-    #[serde(default)]
-    pub direction: Option<Direction>,
-    /// Our metric for it, if it is of a result at all.
-    #[serde(default)]
-    pub metric: Option<Metric>,
-    /// The configuration that it holds for.
-    #[serde(default)]
-    pub at: Configuration,
-    /// The source that the paper quotes; none for its own findings.
-    #[serde(default)]
-    pub source: Option<String>,
 }
 
 impl Claim {
-    /// Its statement; none if it gives a direction only.
+    /// Its statement; none if it has no figure.
     pub fn quantity(&self) -> Option<Quantity> {
         match (self.value, self.from, self.to) {
             (Some(value), _, _) => Some(Quantity::Exactly(value)),
@@ -55,21 +40,4 @@ impl Claim {
             (None, None, None) => None,
         }
     }
-
-    /// Whether it is somebody else's finding: a line to compare with, no claim of the paper.
-    pub fn is_quoted(&self) -> bool {
-        self.source.is_some()
-    }
-}
-
-/// Which way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// More of it.
-    Up,
-    /// Less of it.
-    Down,
-    /// Now more, now less.
-    Either,
 }

@@ -26,24 +26,9 @@ pub struct Configuration {
     /// Which state the line was in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// Where in the pipeline.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<Stage>,
-    /// How many in a cycle.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub width: Option<u8>,
     /// The work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// How many clients at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u8>,
-    /// Whether SMT is on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub smt: Option<bool>,
-    /// Which function of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
 }
 
 impl Configuration {
@@ -56,12 +41,7 @@ impl Configuration {
             outstanding: self.outstanding.or(outer.outstanding),
             access: self.access.or(outer.access),
             state: self.state.or(outer.state),
-            stage: self.stage.or(outer.stage),
-            width: self.width.or(outer.width),
             workload: self.workload.or_else(|| outer.workload.clone()),
-            clients: self.clients.or(outer.clients),
-            smt: self.smt.or(outer.smt),
-            function: self.function.or_else(|| outer.function.clone()),
         }
     }
 }
@@ -90,16 +70,4 @@ pub enum State {
     Shared,
     /// A miss.
     Invalid,
-}
-
-/// Where in the pipeline a width is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// Instructions decoded.
-    Decode,
-    /// Instructions retired.
-    Retire,
-    /// µops retired.
-    UopRetire,
 }

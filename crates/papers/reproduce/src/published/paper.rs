@@ -14,7 +14,7 @@ pub struct Paper {
     #[serde(rename = "table")]
     tables: Vec<Table>,
     #[serde(rename = "claim")]
-    claims: Vec<Claim>,
+    pub(super) claims: Vec<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,30 +52,9 @@ impl Paper {
         self.tables.iter().find(|table| table.id == id)
     }
 
-    /// Every figure of its tables that corresponds to a metric of ours.
-    pub fn of_metric<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = PublishedFigure<'a>> {
-        let all = self.tables.iter().flat_map(|table| {
-            table.figures().map(move |(row, column, printed)| {
-                let at = table.configuration(row, column);
-                PublishedFigure { table, row, column, printed, at }
-            })
-        });
-        all.filter(move |published| published.row.metric.name() == Some(metric))
-    }
-
-    /// The claims of its text, quoted lines included.
-    pub fn claims(&self) -> &[Claim] {
-        &self.claims
-    }
-
     /// The claim of an id.
     pub fn claim(&self, id: &str) -> Option<&Claim> {
         self.claims.iter().find(|claim| claim.id == id)
-    }
-
-    /// Its quotations of others.
-    pub fn reference_lines(&self) -> impl Iterator<Item = &Claim> {
-        self.claims.iter().filter(|claim| claim.is_quoted())
     }
 }
 
@@ -123,31 +102,6 @@ impl Table {
     pub fn configuration(&self, row: &Row, column: &Column) -> Configuration {
         row.at.clone().or(&column.at).or(&self.at)
     }
-
-    /// Every figure with its row and column.
-    pub fn figures(&self) -> impl Iterator<Item = (&Row, &Column, PrintedFigure)> {
-        self.rows.iter().flat_map(move |row| {
-            self.columns.iter().zip(&row.values).filter_map(move |(column, cell)| match cell {
-                Cell::Figure(printed) => Some((row, column, *printed)),
-                _ => None,
-            })
-        })
-    }
-}
-
-/// A figure to stand beside ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PublishedFigure<'a> {
-    /// Which table it is of.
-    pub table: &'a Table,
-    /// Its row there.
-    pub row: &'a Row,
-    /// Its column.
-    pub column: &'a Column,
-    /// The figure.
-    pub printed: PrintedFigure,
-    /// Its configuration.
-    pub at: Configuration,
 }
 
 /// One column.

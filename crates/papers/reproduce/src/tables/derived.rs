@@ -66,14 +66,7 @@ pub const DERIVED: &[DerivedFigure] = &[
     of("retire_3_uop_share", "from the retire profile by cycles", WIDTHS, |cycles| {
         uop_share(cycles, 3)
     }),
-    elsewhere("user_cycle_share", "the share of user and kernel in all cycles: from their CPIs"),
     elsewhere("overlap", "the penalties of misses are measured beside the counting, not by it"),
-    elsewhere("l2_stall_cpi", "the penalties of misses are measured beside the counting"),
-    elsewhere("instructions", "instructions are reported per query, not alone"),
-    elsewhere("function_time_share", "functions are sampled: `workahead counters profile`"),
-    elsewhere("function_l2_misses", "functions are sampled: `workahead counters profile`"),
-    elsewhere("function_l2_miss_share", "functions are sampled: `workahead counters profile`"),
-    elsewhere("function_dtlb_miss_share", "functions are sampled: `workahead counters profile`"),
 ];
 
 /// The one of a name.

@@ -22,11 +22,8 @@ const USER_ONLY: &str = "the database's code alone";
 
 impl Source for ModelFigures<'_> {
     fn figure(&self, metric: &str, at: &Configuration) -> Result<Figure, String> {
-        if at.privilege == Some(Privilege::Kernel) || metric == "user_cycle_share" {
+        if at.privilege == Some(Privilege::Kernel) {
             return Err(NO_SYSTEM.to_owned());
-        }
-        if at.function.is_some() {
-            return Err("a model has a footprint, whose functions are not those".to_owned());
         }
         let cell = self.cell(at).ok_or_else(|| no_cell(at))?;
         let value = self.value(cell, &named(metric, at));
@@ -86,7 +83,6 @@ fn no_cell(at: &Configuration) -> String {
     said.extend(at.l2_kib.map(|size| format!("an L2 of {size} KiB")));
     said.extend(at.outstanding.map(|number| format!("{number} outstanding requests")));
     said.extend(at.workload.clone());
-    said.extend(at.clients.map(|clients| format!("{clients} clients")));
     match said.is_empty() {
         true => "no cell of ours is of that".to_owned(),
         false => format!("no cell of ours has {}", said.join(", ")),

@@ -9,14 +9,13 @@ use crate::published::Configuration;
 
 /// The cells of a result that were counted.
 pub(super) struct ResultFigures<'a> {
-    results: &'a Results,
     cells: Vec<(&'a Cell, Metrics)>,
 }
 
 impl<'a> ResultFigures<'a> {
     pub(super) fn of(results: &'a Results) -> Self {
         let counted = |cell: &'a Cell| Some((cell, results.metrics(cell.index)?));
-        Self { results, cells: results.run_plan.cells.iter().filter_map(counted).collect() }
+        Self { cells: results.run_plan.cells.iter().filter_map(counted).collect() }
     }
 
     pub(super) fn is_counted(&self) -> bool {
@@ -31,31 +30,12 @@ impl Source for ResultFigures<'_> {
         let found = self.cells.iter().filter(fitting).max_by_key(|(cell, _)| processors(cell));
         let (cell, metrics) = found.ok_or_else(|| no_cell(at))?;
         let of_stream = StreamFigures { metrics, processors: processors(cell) };
-        let rest = Configuration { workload: None, clients: None, smt: None, ..at.clone() };
-        let counted = of_stream.figure(metric, &rest);
-        match (metric, counted) {
-            ("user_cycle_share", Err(why)) => self.user_time(cell.index).ok_or(why),
-            (_, counted) => counted,
-        }
+        of_stream.figure(metric, &Configuration { workload: None, ..at.clone() })
     }
 }
 
-impl ResultFigures<'_> {
-    /// The database's share of the time by the system's clocks, where no cycles are counted.
-    fn user_time(&self, cell: usize) -> Option<Figure> {
-        let of = |measure| self.results.value(cell, measure);
-        let (user_s, system_s) = (of("server_user_s")?, of("server_system_s")?);
-        let both_s = user_s + system_s;
-        (both_s > 0.0).then(|| Figure {
-            value: user_s / both_s,
-            noisy: false,
-            instead: Some("share of CPU time, by the system's clocks".to_owned()),
-        })
-    }
-}
-
-/// Whether a cell is of the work, the clients and the siblings that a figure is of. A cell with
-/// any number of processors stands for the paper's base.
+/// Whether a cell is of the work that a figure is of. A cell with any number of processors stands
+/// for the paper's base.
 fn fits(cell: &Cell, at: &Configuration) -> bool {
     let of_base = at.processors.is_none_or(|number| {
         number == BASE_PROCESSORS || processors(cell) == Some(u32::from(number))
@@ -63,17 +43,12 @@ fn fits(cell: &Cell, at: &Configuration) -> bool {
     of_base && is_of_work(cell, at)
 }
 
-/// Whether a cell is of the work, the clients and the siblings that a figure is of.
+/// Whether a cell is of the work that a figure is of.
 pub(super) fn is_of_work(cell: &Cell, at: &Configuration) -> bool {
-    let workload = at.workload.as_deref().is_none_or(|workload| {
+    at.workload.as_deref().is_none_or(|workload| {
         let name = cell.text("query").or_else(|| cell.text("workload"));
         name.is_some_and(|name| plain(name) == plain(workload))
-    });
-    let clients =
-        at.clients.is_none_or(|clients| cell.integer("clients") == Some(i64::from(clients)));
-    let siblings = cell.text("smt").or_else(|| cell.text("siblings"));
-    let smt = at.smt.is_none_or(|on| siblings.is_some_and(|setting| (setting == "on") == on));
-    workload && clients && smt
+    })
 }
 
 /// The base system of Keeton et al. (1998, Table 1).

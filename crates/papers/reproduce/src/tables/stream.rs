@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::derived::derived;
 use super::{Figure, Source};
 use crate::published::Configuration;
-use workahead_counters::cycles::time_share;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric;
 use workahead_counters::metrics::{MetricValue, Metrics};
@@ -66,9 +65,6 @@ impl<'a> StreamFigures<'a> {
         if let Some(workload) = &at.workload {
             return Err(format!("the counted work is not known to be {workload}"));
         }
-        if at.clients.is_some() || at.smt.is_some() || at.function.is_some() {
-            return Err("one run is of one number of clients, and of all functions".to_owned());
-        }
         let Some(processors) = at.processors.map(u32::from) else { return Ok(None) };
         match self.processors {
             Some(counted) if counted == processors => Ok(None),
@@ -112,12 +108,7 @@ impl<'a> StreamFigures<'a> {
         derived: &super::DerivedFigure,
         privilege: Privilege,
     ) -> Result<Figure, String> {
-        let Some(of) = derived.of else {
-            return match derived.name {
-                "user_cycle_share" => self.user_cycle_share(),
-                _ => Err(derived.says.to_owned()),
-            };
-        };
+        let Some(of) = derived.of else { return Err(derived.says.to_owned()) };
         let mut inputs = Vec::with_capacity(derived.inputs.len());
         for name in derived.inputs {
             let input = self.counted(name, privilege);
@@ -128,15 +119,6 @@ impl<'a> StreamFigures<'a> {
         let noisy = inputs.iter().any(|input| input.noisy);
         let instead = joined(inputs.into_iter().filter_map(|input| input.instead));
         Ok(Figure { value, noisy, instead })
-    }
-
-    fn user_cycle_share(&self) -> Result<Figure, String> {
-        let of = |privilege| self.counted("cpi", privilege);
-        let both = of(Privilege::Both)?;
-        let (user, kernel) = (of(Privilege::User)?, of(Privilege::Kernel)?);
-        let share = time_share(&Ok(both.value), &Ok(user.value), &Ok(kernel.value));
-        let value = share.map_err(|missing| missing.to_string())?;
-        Ok(Figure { value, noisy: user.noisy || kernel.noisy, instead: None })
     }
 }
 
