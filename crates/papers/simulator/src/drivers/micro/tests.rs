@@ -182,7 +182,7 @@ fn clients_out_of_step_are_never_alone() {
     assert!(times.iter().any(|time| *time != times[0]), "{times:?}");
 }
 
-/// A statement by itself; what it keeps is no more than a run is said to need for it.
+/// A statement by itself keeps at most what a run is said to need for it.
 #[test]
 fn a_process_keeps_no_more_than_its_bytes() {
     let (rows, count) = (rows(2000, 300), [2000, 300]);
