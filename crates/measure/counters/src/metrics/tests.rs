@@ -1,7 +1,5 @@
 //! Metrics of streams made by hand: a value, or the reason why there is none.
 
-use std::time::{Duration, Instant};
-
 use super::*;
 use crate::event::Event;
 use crate::source::Reading;
@@ -180,40 +178,4 @@ fn each_value_is_found() {
     assert!(metrics.values().iter().any(|valued| valued.cpu == Some(7)));
     assert!(metrics.get("branch_mpki", Privilege::User, Some(8)).is_none());
     assert!(metrics.get("branch", Privilege::User, None).is_none());
-}
-
-/// The shortest of some rounds: others may have been interrupted.
-fn shortest(mut round: impl FnMut()) -> Duration {
-    let time = |_| {
-        let start = Instant::now();
-        round();
-        start.elapsed()
-    };
-    (0..5).map(time).min().unwrap()
-}
-
-/// A look-up for one of the CPUs that a recording names goes through a tree of them, not through
-/// all: among a thousand times as many it takes some times as long.
-#[test]
-fn look_ups_on_a_cpu_do_not_go_through_all() {
-    let of = |cpus: u32| {
-        let mut all = slot(0, &[1000, 2500, 200, 30]);
-        let on = all.cpus.remove(0);
-        all.cpus = (0..cpus).map(|cpu| OnCpu { cpu: Some(cpu), ..on.clone() }).collect();
-        let stream = branches(vec![all]);
-        let (rates, metrics) = (Rates::of(&stream, WORK), Metrics::of(&stream));
-        let last = || (0..1000).map(move |number| Some(cpus - 1 - number % cpus));
-        let slots = shortest(|| {
-            let found = last().filter_map(|cpu| rates.slots(WRONG, Privilege::User, cpu));
-            assert_eq!(found.sum::<usize>(), 1000);
-        });
-        let values = shortest(|| {
-            let found = last().filter_map(|cpu| metrics.get("branch_mpki", Privilege::User, cpu));
-            assert_eq!(found.count(), 1000);
-        });
-        (slots, values)
-    };
-    let (few, many) = (of(4), of(4096));
-    assert!(many.0 < 20 * few.0, "slots: {few:?}, {many:?}");
-    assert!(many.1 < 20 * few.1, "values: {few:?}, {many:?}");
 }
