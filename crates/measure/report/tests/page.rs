@@ -417,8 +417,8 @@ fn long_texts_do_not_fill_the_page() {
     let html = page("long", &sample::results("long", &text, &|_| 10.0));
     assert!(html.len() < 1 << 20, "{}", html.len());
     assert_eq!(html.matches(&long).count(), 2, "in the study's text");
-    // A line of each value, on a laptop and on a phone: their names are the same when cut.
-    assert_eq!(html.matches("<g class=\"series ").count(), 4);
+    // A line of each value and its name, on a laptop and on a phone: cut names are the same.
+    assert_eq!(html.matches("<g class=\"series ").count(), 8);
     assert_eq!(html.matches("is too long for this page").count(), 2);
     assert_eq!(html.matches(", more than 1.5 MB</li>").count(), 2);
 }
