@@ -371,7 +371,11 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
             while let Some((_, at, entry)) = later.inserts.pop_front() {
                 self.go_on(at, entry, later);
             }
-            self.reserve(1);
+            if self.len() >= self.capacity() {
+                // It grows only if the key is not there.
+                drop(self.insert_anywhere(hash, entry.0, entry.1));
+                return;
+            }
         }
         let (at, _) = self.table.start(hash);
         self.go_on(at, entry, later);

@@ -26,7 +26,7 @@ use crate::metric::{self, Metric};
 use crate::process_accounting::ProcessAccounting;
 use crate::rotation::{Pace, Rotation};
 use crate::source::Source;
-use crate::stream::{Group, Header, Stream, UncountedEvent};
+use crate::stream::{CORE_CPUS_MAX, Group, Header, Stream, UncountedEvent};
 use crate::table::Table;
 use crate::target::Targets;
 
@@ -187,11 +187,13 @@ const SYSTEM: &str = "system";
 /// Every group of metrics.
 pub const ALL: &str = "all";
 
-/// Logical CPUs by core.
+/// Logical CPUs by core; none of a machine, surely virtual, that has more in one than a recording
+/// may: it would not be read again.
 fn cores(machine: &Machine) -> Vec<Vec<u32>> {
     let of_core =
         |core: &Core| core.cpus.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
-    machine.cores.iter().map(of_core).collect()
+    let cores: Vec<Vec<u32>> = machine.cores.iter().map(of_core).collect();
+    if cores.iter().any(|core| core.len() > CORE_CPUS_MAX) { Vec::new() } else { cores }
 }
 
 /// The metrics of some groups; `all` stands for every group. Unknown names choose nothing.

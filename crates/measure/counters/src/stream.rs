@@ -278,7 +278,7 @@ const CPUS_MAX: usize = 8192;
 
 /// The most logical CPUs that a core may have. POWER10's have eight; a virtual machine may be given
 /// others.
-const CORE_CPUS_MAX: usize = 64;
+pub(crate) const CORE_CPUS_MAX: usize = 64;
 
 /// The next line, without its end; `None` after the last one. Its number is for errors.
 fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, RecordingError> {

@@ -98,12 +98,13 @@ pub(crate) fn samples(results: &Results, to: &mut dyn Write) -> io::Result<()> {
 /// Two results, one row for each cell that both have.
 pub(crate) fn comparison(compared: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(to);
-    let names = ["cell", "ratio", "ratio_low", "ratio_high", "p_adjusted", "cpu_ratio", "plan"];
-    table.fields(names)?;
+    table.fields(["cell", "before", "after"])?;
+    table.fields(["ratio", "ratio_low", "ratio_high", "p_adjusted", "cpu_ratio", "plan"])?;
     table.end_row()?;
     for one in &compared.lines {
         let ends = one.speedup.and_then(|speedup| speedup.interval);
         table.field(&one.label)?;
+        table.fields([one.before.to_string(), one.after.to_string()])?;
         table.fields([
             exact(one.speedup.map(|speedup| speedup.ratio)),
             exact(ends.map(|ends| ends.low)),

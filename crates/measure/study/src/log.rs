@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use workahead_machine::regular_file;
 
 use crate::error::StudyError;
-use crate::observation::Observation;
+use crate::observation::{Observation, Outcome};
 use crate::run_plan::RunPlan;
 
 /// Name of the file in the result directory.
@@ -54,19 +54,22 @@ impl Log {
         Ok(Log { path, file })
     }
 
-    /// Appends an observation; it is on the disk when this returns. One that could not be read
-    /// again is refused.
-    pub fn append(&mut self, observation: &Observation) -> Result<(), StudyError> {
-        let mut line = serde_json::to_vec(observation).expect("an observation has only text keys");
-        let done = match line.len() > LINE_BYTES_MAX {
-            true => Err(io::Error::new(ErrorKind::FileTooLarge, too_long())),
-            false => {
-                line.push(b'\n');
-                self.file.write_all(&line).and_then(|()| self.file.sync_data())
-            }
-        };
+    /// Appends an observation; it is on the disk when this returns. Of a sample that could not be
+    /// read again, that it failed.
+    pub fn append(&mut self, observation: &mut Observation) -> Result<(), StudyError> {
+        let mut line = line_of(observation);
+        if line.len() > LINE_BYTES_MAX {
+            observation.outcome = Outcome::Failed { failure: too_long() };
+            line = line_of(observation);
+        }
+        line.push(b'\n');
+        let done = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         done.map_err(|source| StudyError::Write { path: self.path.clone(), source })
     }
+}
+
+fn line_of(observation: &Observation) -> Vec<u8> {
+    serde_json::to_vec(observation).expect("an observation has only text keys")
 }
 
 fn too_long() -> String {
@@ -171,5 +174,26 @@ mod tests {
         let error = read(dir.path(), &record.run_plan_fingerprint, &run_plan).unwrap_err();
         let said = error.to_string();
         assert!(said.contains("line 1: a sample takes more than 64 MiB"), "{said}");
+    }
+
+    #[test]
+    fn a_sample_that_could_not_be_read_again_failed() {
+        let study = "title = 't'\nquestion = 'q'\nengine = 'mock'\n";
+        let dir = tempfile::tempdir().unwrap();
+        let (run_plan, record) = testing::begin(dir.path(), study, &Mock::new());
+        let mut observation = Observation {
+            study: run_plan.study.clone(),
+            run_plan_fingerprint: record.run_plan_fingerprint.clone(),
+            cell: 0,
+            settings: run_plan.cells[0].settings.clone(),
+            repetition: 0,
+            slot: 0,
+            unix_ms: 0,
+            outcome: Outcome::Failed { failure: "x".repeat(LINE_BYTES_MAX) },
+        };
+        Log::open(dir.path()).unwrap().append(&mut observation).unwrap();
+        let kept = read(dir.path(), &record.run_plan_fingerprint, &run_plan).unwrap();
+        let Outcome::Failed { failure } = &kept[0].outcome else { panic!("it is a failure") };
+        assert_eq!(failure, "a sample takes more than 64 MiB");
     }
 }

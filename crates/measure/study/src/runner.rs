@@ -263,7 +263,7 @@ impl Running<'_> {
     }
 
     fn keep(&mut self, visit: &Visit, outcome: Outcome) -> Result<(), StudyError> {
-        let observation = Observation {
+        let mut observation = Observation {
             study: self.job.run_plan.study.clone(),
             run_plan_fingerprint: self.job.fingerprint.to_owned(),
             cell: visit.cell,
@@ -273,7 +273,7 @@ impl Running<'_> {
             unix_ms: unix_ms(),
             outcome,
         };
-        self.log.append(&observation)?;
+        self.log.append(&mut observation)?;
         self.state.record(&observation);
         (self.observe)(Event::Kept(&observation));
         Ok(())

@@ -78,9 +78,9 @@ pub(crate) fn notes(options: &Options, versions: &[String], measured: &[CaseTime
     ];
     if options.python {
         notes.push(
-            "`python` reads the batches of `wa.join` one by one; in `python_stream` they come \
-             through Arrow's C stream, and each becomes a `pyarrow.RecordBatch`. All engines have \
-             read both sides into memory of their own."
+            "For `columns`, `python` reads the batches of `wa.join` one by one; in `python_stream` \
+             they come through Arrow's C stream, and each becomes a `pyarrow.RecordBatch`, as for \
+             the `sums` of both. All engines have read both sides into memory of their own."
                 .to_owned(),
         );
     }
