@@ -78,9 +78,21 @@ fn csv_without_line_ends_is_refused() {
     fs::write(place.path("one.csv"), "a".repeat(20 << 20)).unwrap();
     let said = place.fails(&join("one.csv", &[]), 1);
     assert!(said.contains("raise --max-record"), "{said}");
-    ends_well(&place, &join("/dev/zero", &["--left-format", "csv"]), "/dev/zero");
     fs::write(place.path("open.csv"), format!("id\n\"{}", "1\n".repeat(10 << 20))).unwrap();
     ends_well(&place, &join("open.csv", &[]), "a quote without end");
+}
+
+/// A copy of one without end would fill the disk.
+#[test]
+fn a_device_is_not_read() {
+    let place = place();
+    symlink("/dev/zero", place.path("zero.arrow")).unwrap();
+    for (left, format) in [("zero.arrow", "arrow"), ("/dev/zero", "csv"), ("/dev/null", "parquet")]
+    {
+        let said = place.fails(&join(left, &["--left-format", format]), 1);
+        assert!(said.contains(&format!("{left} is a character device: name a file")), "{said}");
+    }
+    assert_eq!(place.names(), ["right.parquet", "zero.arrow"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -91,8 +92,7 @@ impl Input {
         opening: &Opening<'_>,
     ) -> anyhow::Result<Self> {
         let opened = open(path, Format::of(path, option))?;
-        let is_file = opened.metadata().is_ok_and(|about| about.is_file());
-        let (file, copy) = if is_file {
+        let (file, copy) = if is_regular(path, &opened)? {
             (opened, None)
         } else {
             let copy = opening.copy(path, opened, Format::of(path, option))?;
@@ -332,6 +332,22 @@ fn open(path: &Path, format: Format) -> anyhow::Result<File> {
         ErrorKind::NotFound => anyhow::anyhow!("no such file {shown}: check the path"),
         _ => anyhow::Error::new(error).context(format!("can't open {shown}")),
     })
+}
+
+/// Whether it is a regular file; else it is a pipe. Of a device the end may never come.
+fn is_regular(path: &Path, file: &File) -> anyhow::Result<bool> {
+    let shown = path.display();
+    let about = file.metadata().with_context(|| format!("can't read {shown}"))?;
+    let kind = about.file_type();
+    if kind.is_file() || kind.is_fifo() || kind.is_socket() {
+        return Ok(kind.is_file());
+    }
+    let what = match (kind.is_block_device(), kind.is_char_device()) {
+        (true, _) => "a block device",
+        (_, true) => "a character device",
+        _ => "neither a file nor a pipe",
+    };
+    Err(anyhow::anyhow!("{shown} is {what}: name a file or a pipe"))
 }
 
 /// A file that can't be decoded; or what the system, or the memory, has against reading it.
