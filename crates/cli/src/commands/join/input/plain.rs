@@ -76,8 +76,9 @@ pub(super) fn batch(
         return Ok(batch);
     }
     let rule = Rule { texts, most: bytes_max };
-    let bytes = shared().map(|column| full_bytes(column, Times::Once, rule));
-    let bytes = bytes.fold(beside, usize::saturating_add);
+    let bytes = shared().fold(beside, |sum, column| {
+        sum.saturating_add(full_bytes(column, Times::Once, rule.beside(sum)))
+    });
     if bytes > bytes_max {
         let what = "a batch, with a value of its own in each row,";
         let or = ", or write the file without run ends, list views and dense unions";

@@ -27,6 +27,15 @@ pub(super) struct Rule {
     pub(super) most: usize,
 }
 
+impl Rule {
+    /// For what is counted beside other bytes: once these alone are too many, it may be an estimate
+    /// from the start.
+    pub(super) fn beside(self, bytes: usize) -> Self {
+        let most = if bytes > self.most { 0 } else { self.most };
+        Self { most, ..self }
+    }
+}
+
 /// How often rows are there.
 #[derive(Clone, Copy)]
 pub(super) enum Times<'t> {
@@ -62,8 +71,10 @@ pub(super) fn full_bytes(array: &ArrayRef, times: Times<'_>, rule: Rule) -> usiz
         DataType::Struct(_) => {
             // Child by child: looking at all of them for each row takes as often.
             let columns = array.as_struct().columns().iter();
-            let bytes = columns.map(|column| full_bytes(column, times, rule));
-            (0, bytes.fold(0, usize::saturating_add))
+            let bytes = columns.fold(0_usize, |sum, column| {
+                sum.saturating_add(full_bytes(column, times, rule.beside(sum)))
+            });
+            (0, bytes)
         }
         plain if is_plain(rule.texts, plain) => match fixed_bytes(plain) {
             Some(bytes) => (head(bytes), 0),
@@ -159,15 +170,15 @@ fn of_keys(array: &ArrayRef, times: Times<'_>, rule: Rule) -> usize {
 
 fn of_union(union: &UnionArray, times: Times<'_>, rule: Rule) -> usize {
     let all = times.sum(0..union.len());
-    let children = union.fields().iter().map(|(id, _)| {
+    union.fields().iter().fold(0, |sum: usize, (id, _)| {
+        let rule = rule.beside(sum);
         if union.offsets().is_none() {
-            return full_bytes(union.child(id), times, rule);
+            return sum.saturating_add(full_bytes(union.child(id), times, rule));
         }
         let rows = places(union, id).enumerate();
         let rows = rows.map(|(row, place)| (times.of(row), place.map(|place| place as usize)));
-        of_places(union.child(id), rows, all, rule)
-    });
-    children.fold(0, usize::saturating_add)
+        sum.saturating_add(of_places(union.child(id), rows, all, rule))
+    })
 }
 
 fn of_list<O: OffsetSizeTrait>(array: &ArrayRef, times: Times<'_>, rule: Rule) -> usize {
