@@ -54,11 +54,12 @@ impl ProbeBatchSize {
     /// Memory of a prober of such batches, given the size of an output batch and of a build row.
     pub(crate) fn bytes(self, output: OutputSize, build: RowSize) -> usize {
         let OutputSize { rows, bytes_max } = output;
-        let average = rows.saturating_mul(build.average + self.row.average);
-        let most = bytes_max.max(build.average + self.row.average);
-        let output_bytes = average.min(most).max(build.widest + self.row.widest);
+        let average = build.average.saturating_add(self.row.average);
+        let widest = build.widest.saturating_add(self.row.widest);
+        let output_bytes = rows.saturating_mul(average).min(bytes_max.max(average)).max(widest);
+        let scratch = PROBER_BYTES + self.rows * PROBE_ROW_BYTES + rows * MATCH_BYTES;
         // An output, and the one it is coalesced into.
-        PROBER_BYTES + self.rows * PROBE_ROW_BYTES + rows * MATCH_BYTES + 2 * output_bytes
+        output_bytes.saturating_mul(2).saturating_add(scratch)
     }
 }
 
@@ -95,26 +96,28 @@ impl MemoryEstimate {
 
     /// The same for a number of rows with a key and an estimate of the distinct ones.
     pub(crate) fn entries_of(keyed: usize, distinct: usize) -> usize {
-        keyed.min(distinct + distinct / 10)
+        keyed.min(distinct.saturating_add(distinct / 10))
     }
 
-    /// The peak.
+    /// The peak; of a number of rows, too, that only a file states.
     pub(crate) fn bytes(&self) -> usize {
         let full_keys = self.key_bytes;
-        let keys = if full_keys > 0 { self.keyed * KEY_BYTES } else { 0 };
+        let keys = if full_keys > 0 { self.keyed.saturating_mul(KEY_BYTES) } else { 0 };
         let table = Table::bytes_for(self.entries(), self.load).unwrap_or(usize::MAX / 2);
         let table = match self.table_bytes {
             Some(bytes) if self.existence_only => bytes,
             other => table.max(other.unwrap_or(0)),
         };
-        let rows = if self.existence_only { 0 } else { self.keyed * ROW_BYTES };
+        let rows = if self.existence_only { 0 } else { self.keyed.saturating_mul(ROW_BYTES) };
         // A bit for each row, one for each duplicate list, and both again for the unmatched build
         // scan.
         let match_bitmap = if self.match_bitmap { self.rows.div_ceil(8) * 3 } else { 0 };
-        let storing = keys + 2 * full_keys;
-        let building = keys + full_keys + table + 2 * rows;
-        let joining = full_keys + table + rows + self.widest_bytes;
-        storing.max(building).max(joining) + match_bitmap + self.batch_rows * SCRATCH_BYTES
+        let sum = |parts: &[usize]| parts.iter().copied().fold(0, usize::saturating_add);
+        let storing = sum(&[keys, full_keys, full_keys]);
+        let building = sum(&[keys, full_keys, table, rows, rows]);
+        let joining = sum(&[full_keys, table, rows, self.widest_bytes]);
+        let most = storing.max(building).max(joining);
+        sum(&[most, match_bitmap, self.batch_rows.saturating_mul(SCRATCH_BYTES)])
     }
 }
 

@@ -67,13 +67,15 @@ impl JoinSpec {
                 ("a 64-bit hash of the keys' bytes, compared at each hit", FULL_KEY_BYTES)
             }
         };
-        let payload_bytes = rows * row_bytes;
+        // A footer may state any number of rows.
+        let payload_bytes = rows.saturating_mul(row_bytes);
+        let full_key_bytes = rows.saturating_mul(key_bytes);
         let columns = self.schema_of(self.build_side).fields().len().max(1);
         let mut estimate = MemoryEstimate {
             keyed: rows,
             rows,
             distinct: rows,
-            key_bytes: rows * key_bytes,
+            key_bytes: full_key_bytes,
             widest_bytes: payload_bytes / columns,
             table_bytes: None,
             existence_only: span.is_some() && self.asks_existence_only(),
@@ -90,13 +92,14 @@ impl JoinSpec {
         let dense = dense.and_then(|span| dense_bytes(span, estimate.existence_only));
         let buckets =
             || Table::bytes_for(estimate.entries(), self.load()).unwrap_or(usize::MAX / 2);
-        let table_bytes = dense.unwrap_or_else(buckets) + rows * key_bytes;
+        let table_bytes = dense.unwrap_or_else(buckets).saturating_add(full_key_bytes);
         estimate.table_bytes = dense;
         let row = RowSize { average: row_bytes, widest: 0 };
         let bytes_max = batch_bytes_max(self.memory.share(), self.probers);
         let output = OutputSize { rows: self.batch_rows, bytes_max };
         let prober = ProbeBatchSize { rows: PROBE_BATCH_ROWS, row }.bytes(output, row);
-        let peak_bytes = payload_bytes + estimate.bytes() + self.probers * prober;
+        let probing = self.probers.saturating_mul(prober);
+        let peak_bytes = payload_bytes.saturating_add(estimate.bytes()).saturating_add(probing);
         let mut layout_choice = planned.unless_hashed(hashed);
         if let (TableLayout::Buckets, false, Some(hits)) =
             (layout_choice.layout, hashed, SharedBloomFilter::hits_max(self, table_bytes))
@@ -182,6 +185,21 @@ mod tests {
             near(plan.peak_bytes, pool.peak_bytes());
             let (layout_choice, actual) = (&plan.layout_choice, table.layout_choice());
             assert_eq!(layout_choice.layout, actual.layout, "{on:?}");
+        }
+    }
+
+    #[test]
+    fn rows_that_no_memory_has_room_for_are_planned() {
+        let batch = batch();
+        for on in ["wide", "text"] {
+            let (schema, on) = (batch.schema(), [(on, on)]);
+            let join = HashJoin::by_names(schema.clone(), schema, &on, JoinType::Left).unwrap();
+            for row_bytes in [100, usize::MAX] {
+                let statistics = BuildStatistics { rows: 1 << 62, row_bytes, key_spans: vec![] };
+                let plan = join.plan(&statistics);
+                assert_eq!((plan.payload_bytes, plan.peak_bytes), (usize::MAX, usize::MAX));
+                assert!(plan.table_bytes >= usize::MAX / 2, "{}", plan.table_bytes);
+            }
         }
     }
 
