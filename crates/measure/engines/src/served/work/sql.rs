@@ -16,6 +16,9 @@ use super::{KINDS, Kind, Work, tpch};
 use crate::configuration::CellConfiguration;
 use crate::served::digest;
 
+/// The most that clients run: each client has latencies of each, of 16 KiB at least.
+const STATEMENTS_MAX: usize = 2_000;
+
 /// Statements and their data.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::served) struct Options {
@@ -70,6 +73,13 @@ pub(super) fn open(options: &Options, dialect: Dialect) -> Result<Arc<dyn Worklo
         Source::Text(text) => SqlFile::of_text(text, dialect, order, seed)
             .map_err(|says| failed(format!("setting `sql`: {says}")))?,
     };
+    let count = statements.statements().len();
+    if count > STATEMENTS_MAX {
+        return Err(failed(format!(
+            "the workload `sql` has {count} statements, and each of at most {STATEMENTS_MAX} is \
+             counted apart: divide them among several cells, by `file`"
+        )));
+    }
     let data = options.data.as_ref().map(|data| data.open(dialect)).transpose()?;
     let set_up = options.set_up.as_ref().map(of_file).transpose()?;
     Ok(Arc::new(OnData::new(statements, data, set_up.as_ref())))
@@ -88,6 +98,23 @@ pub(super) fn data(options: &Options) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_runs_no_more_statements_than_are_counted_apart() {
+        let home = tempfile::tempdir().unwrap();
+        let set_up = home.path().join("set_up.sql");
+        std::fs::write(&set_up, "insert into t values (1);\n".repeat(STATEMENTS_MAX + 1)).unwrap();
+        let kinds = |count| {
+            let statements = Source::Text("select 1;\n".repeat(count));
+            let (set_up, order) = (Some(set_up.clone()), Order::AsWritten);
+            let options = Options { statements, data: None, set_up, order, seed: 1 };
+            open(&options, Dialect::Postgres).map(|workload| workload.kinds().len())
+        };
+        assert_eq!(kinds(STATEMENTS_MAX).ok(), Some(STATEMENTS_MAX));
+        let says = kinds(STATEMENTS_MAX + 1).unwrap_err().to_string();
+        assert!(says.contains("2001 statements") && says.contains("several cells"), "{says}");
+        assert!(!says.contains('\n'), "{says}");
+    }
 
     /// The author of another text of that name would have other studies run on it.
     #[test]
