@@ -138,11 +138,32 @@ pub(crate) fn checked(statement: &ExplainRequest) -> Result<ExplainRequest, Stri
     }
 }
 
+/// What a single backend reads, all of which is made before it starts.
+const INPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// Refuses a statement of which `times` together are too long.
+pub(crate) fn check_input(statement: &ExplainRequest, times: u64) -> Result<(), String> {
+    let once = once(&statement.text).len() as u64;
+    if once.saturating_mul(times) <= INPUT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "a single backend reads {} MiB of statements at most, of this one {} times: lower \
+         `queries`",
+        INPUT_BYTES_MAX >> 20,
+        INPUT_BYTES_MAX / once
+    ))
+}
+
+/// A statement as a single backend reads it.
+fn once(text: &str) -> String {
+    format!("{};\n\n", text.trim().trim_end_matches(';'))
+}
+
 impl CountedProgram for SingleBackend {
     /// The backend that runs the statement `times` times.
     fn program(&self, times: u64) -> Program {
         let mut input = String::new();
-        let once = |text: &str| format!("{};\n\n", text.trim().trim_end_matches(';'));
         self.statement.settings.iter().for_each(|text| input += &once(text));
         (0..times).for_each(|_| input += &once(&self.statement.text));
         Program { input: input.into_bytes(), ..self.program.clone() }
@@ -312,6 +333,18 @@ mod tests {
             "select ';\n\ncopy (select 1) to program ''id'';\n\n'",
         ] {
             assert!(of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_more_is_sent_than_the_most_that_is_read() {
+        let statement = single_backend(Vec::new()).statement;
+        let most = INPUT_BYTES_MAX / "select 1 as a;\n\n".len() as u64;
+        assert_eq!(check_input(&statement, most), Ok(()));
+        for times in [most + 1, u64::MAX] {
+            let says = check_input(&statement, times).unwrap_err();
+            assert!(says.contains("64 MiB") && says.contains("lower `queries`"), "{says}");
+            assert!(says.contains(&format!("{most} times")) && !says.contains('\n'), "{says}");
         }
     }
 

@@ -51,7 +51,16 @@ pub(super) fn check(
     }
     let dialect = database.dialect();
     let refused = refused(config).map(|what| format!("there is no {what} under valgrind"));
-    let why = refused.map_or_else(|| statement(workload, dialect).err(), Some);
+    let runs = || {
+        let statement = statement(workload, dialect)?;
+        if !database.has_single_backend() {
+            return Ok(());
+        }
+        // One more comes before those that are counted.
+        let times = queries(config).saturating_add(1);
+        single_backend::check_input(&single_backend::checked(&statement)?, times)
+    };
+    let why = refused.map_or_else(|| runs().err(), Some);
     why.map_or(Ok(()), |why| Err(EngineError::refused(why)))
 }
 
