@@ -2,10 +2,13 @@
 //! except session settings.
 //!
 //! Read-only, the data must be there already. With writes allowed, a workload's tables are made in
-//! the database of the URL, which has none of their names yet, and a table [`MARK`] names their
+//! the database of the URL, which has none of their names yet, and a [`Mark`] names them and their
 //! data set; later runs find them by it, and make them again where a workload changes its data.
 
+mod mark;
+
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use workahead_machine::scheduling::Policy;
@@ -19,9 +22,7 @@ use crate::attach::{Access, Software, Target, tunes};
 use crate::connector::Connector;
 use crate::fill::FillTimes;
 use crate::{mariadb, postgres};
-
-/// The table that names the data in the database.
-const MARK: &str = "workahead_data";
+use mark::Mark;
 
 /// A database of a server that already runs.
 pub(super) struct AttachedDatabase {
@@ -53,36 +54,39 @@ impl AttachedDatabase {
         self.target.connect().map(|connection| connection as Box<dyn Session>)
     }
 
-    /// The name of the data set that a study loaded, if any.
-    fn mark(&self) -> Result<Option<String>, SessionError> {
+    /// What earlier runs left.
+    fn mark(&self) -> Result<Mark, SessionError> {
         let mut session = self.session()?;
-        let Ok(statement) = session.prepare(&format!("SELECT name FROM {MARK}")) else {
-            return Ok(None);
-        };
-        let mut mark = None;
-        session.query(statement, &[], &mut |row| {
-            mark = Some(row.text(0)?.to_owned());
-            Ok(())
-        })?;
-        Ok(mark)
+        Mark::read(session.as_mut())
     }
 
-    /// Drops the tables of an earlier run, and refuses to drop others.
-    fn clear(&self, workload: &dyn Workload, data: &str) -> Result<(), EngineError> {
+    /// The names of a workload's tables.
+    fn tables(&self, workload: &dyn Workload) -> Result<Vec<String>, EngineError> {
+        let tables = workload.tables(self.dialect()).map_err(EngineError::failed)?;
+        Ok(tables.into_iter().map(|table| table.name).collect())
+    }
+
+    /// Drops tables of earlier runs that are made again, once it is known that nothing else has one
+    /// of the names. Returns the other tables of earlier runs.
+    fn clear(&self, data: &str, tables: &[String]) -> Result<BTreeSet<String>, EngineError> {
         let failed = |error: SessionError| EngineError::failed(format!("make room: {error}"));
-        let ours = self.mark().map_err(failed)?;
+        let mut made = self.mark().map_err(failed)?.made(data, tables);
         let mut session = self.session().map_err(failed)?;
-        for table in workload.tables(self.dialect()).map_err(failed)? {
-            let name = &table.name;
-            if ours.is_none() && session.prepare(&format!("SELECT 1 FROM {name}")).is_ok() {
+        for name in tables {
+            if !made.contains(name) && mark::is_there(session.as_mut(), name).map_err(failed)? {
                 return Err(EngineError::failed(format!(
                     "the database has a table `{name}` that is not ours: create an empty database \
                      for {data}, and give its name in the URL"
                 )));
             }
-            session.run(&format!("DROP TABLE IF EXISTS {name}")).map_err(failed)?;
         }
-        session.run(&format!("DROP TABLE IF EXISTS {MARK}")).map_err(failed)
+        for name in tables {
+            if made.remove(name) {
+                session.run(&format!("DROP TABLE IF EXISTS {name}")).map_err(failed)?;
+            }
+        }
+        Mark::leave(session.as_mut(), "", &made).map_err(failed)?;
+        Ok(made)
     }
 
     fn fill(
@@ -91,14 +95,20 @@ impl AttachedDatabase {
         workload: &dyn Workload,
         stop: &Stop,
     ) -> Result<FillTimes, EngineError> {
-        self.clear(workload, data)?;
+        let tables = self.tables(workload)?;
+        let mut made = self.clear(data, &tables)?;
         let filled = load(&self.target, workload, stop)?;
         let failed = |error: SessionError| EngineError::failed(format!("mark the data: {error}"));
         let mut session = self.session().map_err(failed)?;
-        let made = format!("CREATE TABLE {MARK} (name varchar(200) NOT NULL)");
-        session.run(&made).map_err(failed)?;
-        session.run(&format!("INSERT INTO {MARK} VALUES ('{data}')")).map_err(failed)?;
+        made.extend(tables);
+        Mark::leave(session.as_mut(), data, &made).map_err(failed)?;
         Ok(filled)
+    }
+
+    /// Whether a workload needs nothing in the database.
+    fn makes_nothing(&self, workload: &dyn Workload) -> Result<bool, EngineError> {
+        let set_up = workload.set_up(self.dialect()).map_err(EngineError::failed)?;
+        Ok(set_up.is_empty() && self.tables(workload)?.is_empty())
     }
 
     /// Settings of every session.
@@ -261,8 +271,11 @@ impl Database for AttachedDatabase {
         stop: &Stop,
     ) -> Result<Option<FillTimes>, EngineError> {
         if self.target.access == Access::Write {
+            if self.makes_nothing(workload)? {
+                return holds(&self.target, workload, Moment::Loaded, stop).map(|()| None);
+            }
             let there = self.mark().map_err(EngineError::failed)?;
-            let as_loaded = there.as_deref() == Some(data)
+            let as_loaded = there.data == data
                 && workload.reset(self.dialect()).is_some()
                 && holds(&self.target, workload, Moment::Loaded, stop).is_ok();
             return if as_loaded { Ok(None) } else { self.fill(data, workload, stop).map(Some) };

@@ -21,7 +21,11 @@ fn cell(more: &[(&str, Setting)]) -> Cell {
         ("inner_rows", 200.into()),
         ("queries", 10.into()),
     ];
-    let all = usual.into_iter().chain(more.iter().cloned());
+    of(usual.into_iter().chain(more.iter().cloned()))
+}
+
+fn of<'a>(settings: impl IntoIterator<Item = (&'a str, Setting)>) -> Cell {
+    let all = settings.into_iter();
     let settings = all.map(|(key, value)| (key.to_owned(), value)).collect::<BTreeMap<_, _>>();
     Cell {
         index: 0,
@@ -49,6 +53,40 @@ fn impossible(engine: &dyn Engine, cell: &Cell) -> String {
     engine.check(cell).unwrap().impossible.expect("it was not refused").to_string()
 }
 
+/// How many rows a query answers with.
+fn rows(owner: &mut dyn Session, text: &str) -> u64 {
+    let statement = owner.prepare(text).unwrap();
+    owner.query(statement, &[], &mut |_| Ok(())).unwrap()
+}
+
+/// Whatever another data set's mark says; of one by an earlier version only its own tables follow.
+fn spares_tables_of_others(writer: &mut dyn Engine, owner: &mut dyn Session) {
+    let stop = Stop::new();
+    let mark = "SELECT name FROM workahead_data WHERE name LIKE 'dbmbench%'";
+    assert!(rows(owner, mark) > 0);
+    owner.run("CREATE TABLE orders (precious int)").unwrap();
+    owner.run("INSERT INTO orders VALUES (1), (2)").unwrap();
+    let order_entry = of([("workload", "order-entry".into()), ("warehouses", 1.into())]);
+    let says = failed(writer.prepare(&order_entry, &stop));
+    assert!(says.contains("a table `orders` that is not ours"), "{says}");
+    let nothing = of([("workload", "sql".into()), ("sql", "select 1".into())]);
+    writer.prepare(&nothing, &stop).unwrap();
+    assert!(rows(owner, mark) > 0, "what needs no data leaves others' mark");
+
+    owner.run("ALTER TABLE workahead_data DROP COLUMN made").unwrap();
+    let says = failed(writer.prepare(&order_entry, &stop));
+    assert!(says.contains("a table `orders` that is not ours"), "{says}");
+    let says = failed(writer.prepare(&cell(&[("inner_rows", 300.into())]), &stop));
+    assert!(says.contains("a table `t1` that is not ours"), "{says}");
+    // It has to be made again.
+    owner.run("DELETE FROM t1").unwrap();
+    writer.prepare(&cell(&[("inner_rows", 500.into())]), &stop).unwrap();
+    assert_eq!(rows(owner, "SELECT a1 FROM t1"), 20_000);
+    assert_eq!(rows(owner, "SELECT name FROM workahead_data WHERE made = 't1'"), 1);
+    assert_eq!(rows(owner, "SELECT precious FROM orders"), 2);
+    owner.run("DROP TABLE orders").unwrap();
+}
+
 /// The checks of both products; `setting` is one that only the server's owner can set.
 fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &str) {
     let stop = Stop::new();
@@ -66,6 +104,9 @@ fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &st
     let says = failed(writer.prepare(&cell(&[]), &stop));
     assert!(says.contains("a table `t1` that is not ours"), "{says}");
     owner.run("DROP TABLE t1").unwrap();
+    let nothing = of([("workload", "sql".into()), ("sql", "select 1".into())]);
+    writer.prepare(&nothing, &stop).unwrap();
+    assert!(owner.prepare("SELECT name FROM workahead_data").is_err(), "nothing was made");
 
     let mut sample = |more: &[(&str, Setting)]| {
         let cell = cell(more);
@@ -79,6 +120,7 @@ fn is_a_guest(engine: &str, url: &str, mut owner: Box<dyn Session>, setting: &st
     assert!(first.cpu_s.is_some(), "its socket shows its process");
     assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "other data is made again");
     assert_eq!(sample(&[("inner_rows", 500.into())]).tuples, 10, "the same is found again");
+    spares_tables_of_others(writer.as_mut(), owner.as_mut());
 
     let says = impossible(writer.as_ref(), &cell(&[("cpus", 1.into())]));
     assert_eq!(says, "the server is not ours to put on CPUs");
