@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::counter::chosen;
@@ -11,7 +13,7 @@ use crate::event::Privilege;
 use crate::formula::Formula;
 use crate::metric::Metric;
 use crate::rates::Rates;
-use crate::stream::{Group, Header, Slot, Stream};
+use crate::stream::{Group, Header, Stream};
 use crate::table::{Definition, Table};
 
 /// All metrics of a stream.
@@ -57,12 +59,13 @@ impl Metrics {
         let rates = |table: &Table| Rates::of(stream, &table.work);
         let of_own = own.map(|table| (table, rates(table)));
         let of_software = (software, rates(software));
+        let turns = turns(stream);
         let mut values = Vec::new();
         for metric in chosen(&header.metrics) {
             let is_software = matches!(software.metric(&metric.name), Some(Definition::Formula(_)));
             match (is_software, &of_own) {
-                (true, _) => values.extend(valued(metric, &of_software, stream)),
-                (false, Some(own)) => values.extend(valued(metric, own, stream)),
+                (true, _) => values.extend(valued(metric, &of_software, header, &turns)),
+                (false, Some(own)) => values.extend(valued(metric, own, header, &turns)),
                 (false, None) => {
                     values.push(MetricValue::unavailable(
                         metric,
@@ -136,7 +139,8 @@ impl MetricValue {
 fn valued(
     metric: &'static Metric,
     (table, rates): &(&Table, Rates),
-    stream: &Stream,
+    header: &Header,
+    turns: &BTreeMap<&str, Turn>,
 ) -> Vec<MetricValue> {
     let formula = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => formula,
@@ -146,7 +150,7 @@ fn valued(
         }
         None => return Vec::new(),
     };
-    let missing = missing(formula, stream);
+    let missing = missing(formula, header, turns);
     if let Some(why) = missing {
         return vec![MetricValue::unavailable(metric, Privilege::Both, None, why)];
     }
@@ -154,7 +158,7 @@ fn valued(
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
     let counted = PRIVILEGES.into_iter().filter(|privilege| {
         let of = |group: &Group| group.privilege == *privilege;
-        *privilege == Privilege::Both || stream.header.groups.iter().any(of)
+        *privilege == Privilege::Both || header.groups.iter().any(of)
     });
     let at = |(privilege, cpu)| {
         let count = |name: &str| rates.per_unit(name, &table.work, privilege, cpu);
@@ -208,19 +212,39 @@ fn no_table(header: &Header) -> String {
     }
 }
 
-/// Why a formula has no counts at all: an event of it was left out, or its turn never came.
-fn missing(formula: &Formula, stream: &Stream) -> Option<String> {
-    let header = &stream.header;
-    let has = |group: &Group, name: &str| group.events.iter().any(|event| event.name == name);
-    let in_groups = |name: &str| header.groups.iter().any(|group| has(group, name));
-    let of = |slot: &&Slot, name: &str| has(&header.groups[slot.group], name);
-    formula.names().into_iter().find_map(|name| match () {
-        () if stream.usable().any(|slot| of(&slot, name)) => None,
-        () if stream.slots.iter().any(|slot| of(&slot, name)) => {
-            Some(format!("every slot of {name} was thrown away"))
+/// What came of an event's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    DidNotCome,
+    ThrownAway,
+    Counted,
+}
+
+/// The best that came of each event of the groups.
+fn turns(stream: &Stream) -> BTreeMap<&str, Turn> {
+    let groups = &stream.header.groups;
+    let mut of_groups = vec![Turn::DidNotCome; groups.len()];
+    for slot in &stream.slots {
+        let turn = if slot.spoilt.is_none() { Turn::Counted } else { Turn::ThrownAway };
+        of_groups[slot.group] = of_groups[slot.group].max(turn);
+    }
+    let mut turns = BTreeMap::new();
+    for (group, turn) in groups.iter().zip(of_groups) {
+        for event in &group.events {
+            let best = turns.entry(event.name.as_str()).or_insert(turn);
+            *best = turn.max(*best);
         }
-        () if in_groups(name) => Some(format!("the turn of {name} did not come: count longer")),
-        () => Some(left_out(header, name)),
+    }
+    turns
+}
+
+/// Why a formula has no counts at all: an event of it was left out, or its turn never came.
+fn missing(formula: &Formula, header: &Header, turns: &BTreeMap<&str, Turn>) -> Option<String> {
+    formula.names().into_iter().find_map(|name| match turns.get(name) {
+        Some(Turn::Counted) => None,
+        Some(Turn::ThrownAway) => Some(format!("every slot of {name} was thrown away")),
+        Some(Turn::DidNotCome) => Some(format!("the turn of {name} did not come: count longer")),
+        None => Some(left_out(header, name)),
     })
 }
 

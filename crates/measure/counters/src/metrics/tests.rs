@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::Event;
 use crate::source::Reading;
-use crate::stream::{OnCpu, Spoilt, UncountedEvent};
+use crate::stream::{OnCpu, Slot, Spoilt, UncountedEvent};
 
 const TABLE: &str = "intel/sapphire-rapids";
 const WORK: &str = "INST_RETIRED.ANY";
