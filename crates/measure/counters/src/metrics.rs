@@ -1,5 +1,5 @@
-//! The metrics of a stream: every one of its machine's table, for user, kernel and both, on each
-//! CPU and over all. One without a value has a reason.
+//! The metrics of a stream: every one of its machine's table, for user, kernel and both, over all
+//! CPUs and on each that has a value. One without a value over all has a reason.
 
 #[cfg(test)]
 mod tests;
@@ -80,7 +80,7 @@ impl Metrics {
     }
 
     /// All of them, in the catalogue's order; for each metric user, kernel, both; for each of them
-    /// all CPUs together and then one by one.
+    /// all CPUs together and then one by one, where there is a value.
     #[must_use]
     pub fn values(&self) -> &[MetricValue] {
         &self.values
@@ -135,7 +135,8 @@ impl MetricValue {
     }
 }
 
-/// One metric for every privilege and CPU; a single row with its reason where it was not counted.
+/// One metric for every privilege, and for every CPU where it has a value; a single row with its
+/// reason where it was not counted.
 fn valued(
     metric: &'static Metric,
     (table, rates): &(&Table, Rates),
@@ -154,7 +155,7 @@ fn valued(
     if let Some(why) = missing {
         return vec![MetricValue::unavailable(metric, Privilege::Both, None, why)];
     }
-    let places: Vec<Option<u32>> =
+    let cpus: Vec<Option<u32>> =
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
     let counted = PRIVILEGES.into_iter().filter(|privilege| {
         let of = |group: &Group| group.privilege == *privilege;
@@ -168,20 +169,23 @@ fn valued(
             (least.min(slots), noisy || is)
         });
         match formula.eval(&count) {
-            Ok(value) => MetricValue {
+            Ok(value) => Some(MetricValue {
                 value: Some(value),
                 why: None,
                 instead: table.instead(&metric.name).map(str::to_owned),
                 slots,
                 noisy,
                 ..MetricValue::unavailable(metric, privilege, cpu, String::new())
-            },
+            }),
+            // Of thousands of CPUs each would have the same reason.
+            Err(_) if cpu.is_some() => None,
             Err(unavailable) => {
-                MetricValue::unavailable(metric, privilege, cpu, unavailable.to_string())
+                Some(MetricValue::unavailable(metric, privilege, cpu, unavailable.to_string()))
             }
         }
     };
-    counted.flat_map(|privilege| places.iter().map(move |cpu| (privilege, *cpu))).map(at).collect()
+    let places = counted.flat_map(|side| cpus.iter().map(move |cpu| (side, *cpu)));
+    places.filter_map(at).collect()
 }
 
 /// Slots that an event was counted in, and whether it scatters: the lesser side of user and kernel

@@ -217,6 +217,7 @@ impl Stream {
         let header = serde_json::from_str(&first).map_err(|error| wrong(1, error.to_string()))?;
         let mut stream = Self { header, slots: Vec::new() };
         stream.check_header().map_err(|why| wrong(1, why))?;
+        let mut cpus = HashSet::new();
         for number in 2.. {
             let Some(text) = line(from, number)? else { break };
             if text.is_empty() {
@@ -224,7 +225,7 @@ impl Stream {
             }
             let slot: Slot =
                 serde_json::from_str(&text).map_err(|error| wrong(number, error.to_string()))?;
-            stream.check_slot(&slot).map_err(|why| wrong(number, why))?;
+            stream.check_slot(&slot, &mut cpus).map_err(|why| wrong(number, why))?;
             stream.slots.push(slot);
         }
         Ok(stream)
@@ -237,7 +238,8 @@ impl Stream {
     /// The first fault, in words.
     pub fn check(&self) -> Result<(), String> {
         self.check_header()?;
-        self.slots.iter().try_for_each(|slot| self.check_slot(slot))
+        let mut cpus = HashSet::new();
+        self.slots.iter().try_for_each(|slot| self.check_slot(slot, &mut cpus))
     }
 
     fn check_header(&self) -> Result<(), String> {
@@ -287,7 +289,8 @@ impl Stream {
         }
     }
 
-    fn check_slot(&self, slot: &Slot) -> Result<(), String> {
+    /// `cpus` are those of the slots before it: each is a series of its own.
+    fn check_slot(&self, slot: &Slot, cpus: &mut HashSet<u32>) -> Result<(), String> {
         let Some(group) = self.header.groups.get(slot.group) else {
             return Err(format!("there is no group {}", slot.group));
         };
@@ -296,6 +299,10 @@ impl Stream {
         }
         if slot.cpus.len() > CPUS_MAX {
             return Err(format!("a slot has more than {CPUS_MAX} CPUs"));
+        }
+        cpus.extend(slot.cpus.iter().filter_map(|on| on.cpu));
+        if cpus.len() > CPUS_MAX {
+            return Err(format!("it has more than {CPUS_MAX} CPUs"));
         }
         if let Some(Spoilt::Refused(why)) = &slot.spoilt
             && why.len() > TEXT_BYTES_MAX

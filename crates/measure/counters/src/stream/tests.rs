@@ -71,6 +71,19 @@ fn the_reason_of_a_slot_is_short() {
 }
 
 #[test]
+fn all_slots_have_the_cpus_of_one_machine() {
+    let header = Header { groups: vec![group(Vec::new())], ..Header::default() };
+    let slot = |cpus: std::ops::Range<u32>| {
+        let on = |cpu| OnCpu { cpu: Some(cpu), reading: Reading::default() };
+        Slot { group: 0, begun_s: 0.0, wall_s: 1.0, cpus: cpus.map(on).collect(), spoilt: None }
+    };
+    let of = |slots| refused(&Stream { header: header.clone(), slots });
+    assert_eq!(of(vec![slot(0..8192), slot(0..8192)]), "");
+    assert_eq!(of(vec![slot(0..4096), slot(4096..8193)]), "it has more than 8192 CPUs");
+    assert_eq!(of(vec![slot(0..8193)]), "a slot has more than 8192 CPUs");
+}
+
+#[test]
 fn our_own_words_fit() {
     for table in Table::all() {
         let groups = table.events().map(|event| group(vec![event.clone()])).collect();
