@@ -26,7 +26,7 @@ use crate::metric::{self, Metric};
 use crate::process_accounting::ProcessAccounting;
 use crate::rotation::{Pace, Rotation};
 use crate::source::Source;
-use crate::stream::{CORE_CPUS_MAX, Group, Header, Stream, UncountedEvent};
+use crate::stream::{CORE_CPUS_MAX, Group, Header, Stream, UncountedEvent, bounded};
 use crate::table::Table;
 use crate::target::Targets;
 
@@ -89,14 +89,15 @@ impl Counter {
         if lacks.is_some() && !metrics.iter().any(is_system) {
             metrics.push(SYSTEM.to_owned());
         }
+        let processor = machine.processor.clone();
         let header = Header {
             table: table.map(|table| table.name.clone()),
             metrics,
-            machine: machine.processor.clone().unwrap_or_else(|| "unknown processor".to_owned()),
+            machine: processor.map_or_else(|| "unknown processor".to_owned(), bounded),
             cores: cores(machine),
             groups: groups.clone(),
             slot_s: choice.slot_s,
-            lacks,
+            lacks: lacks.map(bounded),
             left_out: tried.left_out,
             ..Header::default()
         };
@@ -109,7 +110,7 @@ impl Counter {
     pub fn explained(mut self, machine: &Machine) -> Self {
         let Counters { state, reason, .. } = &machine.counters;
         if self.header.lacks.is_some() && *state != CounterState::Present {
-            self.header.lacks = Some(reason.clone());
+            self.header.lacks = Some(bounded(reason.clone()));
         }
         self
     }
@@ -171,8 +172,8 @@ impl Counter {
             if let Some(error) = ended {
                 let early = format!("counting ended early: {error}");
                 let lacks = stream.header.lacks.take();
-                stream.header.lacks =
-                    Some(lacks.map_or(early.clone(), |why| format!("{why}; {early}")));
+                let why = lacks.map_or(early.clone(), |why| format!("{why}; {early}"));
+                stream.header.lacks = Some(bounded(why));
             }
             stream
         };

@@ -1,8 +1,10 @@
-//! The metrics of a stream: every one of its machine's table, for user, kernel and both, on each
-//! CPU and over all. One without a value has a reason.
+//! The metrics of a stream: every one of its machine's table, for user, kernel and both, over all
+//! CPUs and on each that has a value. One without a value over all has a reason.
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -11,7 +13,7 @@ use crate::event::Privilege;
 use crate::formula::Formula;
 use crate::metric::Metric;
 use crate::rates::Rates;
-use crate::stream::{Group, Header, Slot, Stream};
+use crate::stream::{Group, Header, Stream};
 use crate::table::{Definition, Table};
 
 /// All metrics of a stream.
@@ -57,12 +59,13 @@ impl Metrics {
         let rates = |table: &Table| Rates::of(stream, &table.work);
         let of_own = own.map(|table| (table, rates(table)));
         let of_software = (software, rates(software));
+        let turns = turns(stream);
         let mut values = Vec::new();
         for metric in chosen(&header.metrics) {
             let is_software = matches!(software.metric(&metric.name), Some(Definition::Formula(_)));
             match (is_software, &of_own) {
-                (true, _) => values.extend(valued(metric, &of_software, stream)),
-                (false, Some(own)) => values.extend(valued(metric, own, stream)),
+                (true, _) => values.extend(valued(metric, &of_software, header, &turns)),
+                (false, Some(own)) => values.extend(valued(metric, own, header, &turns)),
                 (false, None) => {
                     values.push(MetricValue::unavailable(
                         metric,
@@ -77,7 +80,7 @@ impl Metrics {
     }
 
     /// All of them, in the catalogue's order; for each metric user, kernel, both; for each of them
-    /// all CPUs together and then one by one.
+    /// all CPUs together and then one by one, where there is a value.
     #[must_use]
     pub fn values(&self) -> &[MetricValue] {
         &self.values
@@ -132,11 +135,13 @@ impl MetricValue {
     }
 }
 
-/// One metric for every privilege and CPU; a single row with its reason where it was not counted.
+/// One metric for every privilege, and for every CPU where it has a value; a single row with its
+/// reason where it was not counted.
 fn valued(
     metric: &'static Metric,
     (table, rates): &(&Table, Rates),
-    stream: &Stream,
+    header: &Header,
+    turns: &BTreeMap<&str, Turn>,
 ) -> Vec<MetricValue> {
     let formula = match table.metric(&metric.name) {
         Some(Definition::Formula(formula)) => formula,
@@ -146,15 +151,15 @@ fn valued(
         }
         None => return Vec::new(),
     };
-    let missing = missing(formula, stream);
+    let missing = missing(formula, header, turns);
     if let Some(why) = missing {
         return vec![MetricValue::unavailable(metric, Privilege::Both, None, why)];
     }
-    let places: Vec<Option<u32>> =
+    let cpus: Vec<Option<u32>> =
         std::iter::once(None).chain(rates.cpus().into_iter().map(Some)).collect();
     let counted = PRIVILEGES.into_iter().filter(|privilege| {
         let of = |group: &Group| group.privilege == *privilege;
-        *privilege == Privilege::Both || stream.header.groups.iter().any(of)
+        *privilege == Privilege::Both || header.groups.iter().any(of)
     });
     let at = |(privilege, cpu)| {
         let count = |name: &str| rates.per_unit(name, &table.work, privilege, cpu);
@@ -164,20 +169,23 @@ fn valued(
             (least.min(slots), noisy || is)
         });
         match formula.eval(&count) {
-            Ok(value) => MetricValue {
+            Ok(value) => Some(MetricValue {
                 value: Some(value),
                 why: None,
                 instead: table.instead(&metric.name).map(str::to_owned),
                 slots,
                 noisy,
                 ..MetricValue::unavailable(metric, privilege, cpu, String::new())
-            },
+            }),
+            // Of thousands of CPUs each would have the same reason.
+            Err(_) if cpu.is_some() => None,
             Err(unavailable) => {
-                MetricValue::unavailable(metric, privilege, cpu, unavailable.to_string())
+                Some(MetricValue::unavailable(metric, privilege, cpu, unavailable.to_string()))
             }
         }
     };
-    counted.flat_map(|privilege| places.iter().map(move |cpu| (privilege, *cpu))).map(at).collect()
+    let places = counted.flat_map(|side| cpus.iter().map(move |cpu| (side, *cpu)));
+    places.filter_map(at).collect()
 }
 
 /// Slots that an event was counted in, and whether it scatters: the lesser side of user and kernel
@@ -208,19 +216,39 @@ fn no_table(header: &Header) -> String {
     }
 }
 
-/// Why a formula has no counts at all: an event of it was left out, or its turn never came.
-fn missing(formula: &Formula, stream: &Stream) -> Option<String> {
-    let header = &stream.header;
-    let has = |group: &Group, name: &str| group.events.iter().any(|event| event.name == name);
-    let in_groups = |name: &str| header.groups.iter().any(|group| has(group, name));
-    let of = |slot: &&Slot, name: &str| has(&header.groups[slot.group], name);
-    formula.names().into_iter().find_map(|name| match () {
-        () if stream.usable().any(|slot| of(&slot, name)) => None,
-        () if stream.slots.iter().any(|slot| of(&slot, name)) => {
-            Some(format!("every slot of {name} was thrown away"))
+/// What came of an event's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    DidNotCome,
+    ThrownAway,
+    Counted,
+}
+
+/// The best that came of each event of the groups.
+fn turns(stream: &Stream) -> BTreeMap<&str, Turn> {
+    let groups = &stream.header.groups;
+    let mut of_groups = vec![Turn::DidNotCome; groups.len()];
+    for slot in &stream.slots {
+        let turn = if slot.spoilt.is_none() { Turn::Counted } else { Turn::ThrownAway };
+        of_groups[slot.group] = of_groups[slot.group].max(turn);
+    }
+    let mut turns = BTreeMap::new();
+    for (group, turn) in groups.iter().zip(of_groups) {
+        for event in &group.events {
+            let best = turns.entry(event.name.as_str()).or_insert(turn);
+            *best = turn.max(*best);
         }
-        () if in_groups(name) => Some(format!("the turn of {name} did not come: count longer")),
-        () => Some(left_out(header, name)),
+    }
+    turns
+}
+
+/// Why a formula has no counts at all: an event of it was left out, or its turn never came.
+fn missing(formula: &Formula, header: &Header, turns: &BTreeMap<&str, Turn>) -> Option<String> {
+    formula.names().into_iter().find_map(|name| match turns.get(name) {
+        Some(Turn::Counted) => None,
+        Some(Turn::ThrownAway) => Some(format!("every slot of {name} was thrown away")),
+        Some(Turn::DidNotCome) => Some(format!("the turn of {name} did not come: count longer")),
+        None => Some(left_out(header, name)),
     })
 }
 

@@ -15,10 +15,11 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::cycles::{Reduction, Rule, reduce};
 use crate::event::Privilege;
-use crate::stream::{Slot, Stream};
+use crate::stream::{Group, Slot, Stream};
 
 /// Rates of all events of a stream.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,7 +28,8 @@ pub struct Rates {
     rates: BTreeMap<Key, Rate>,
 }
 
-type Key = (String, Privilege, Option<u32>);
+/// The name is shared: thousands of CPUs may have it.
+type Key = (Arc<str>, Privilege, Option<u32>);
 
 /// How often an event happens.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,12 +44,17 @@ impl Rates {
     /// Rates of the usable slots; `unit` is the event that counts the work.
     #[must_use]
     pub fn of(stream: &Stream, unit: &str) -> Self {
+        let names = |group: &Group| -> Vec<Arc<str>> {
+            group.events.iter().map(|event| Arc::from(event.name.as_str())).collect()
+        };
+        let names: Vec<Vec<Arc<str>>> = stream.header.groups.iter().map(names).collect();
         let mut values: BTreeMap<Key, Values> = BTreeMap::new();
         for slot in stream.usable().filter(|slot| slot.wall_s > 0.0) {
-            collect(stream, slot, unit, &mut values);
+            let privilege = stream.header.groups[slot.group].privilege;
+            collect((names[slot.group].as_slice(), privilege), slot, unit, &mut values);
         }
-        let mut rates: BTreeMap<Key, Rate> =
-            values.iter().filter_map(|(key, values)| Some((key.clone(), values.rate()?))).collect();
+        let rated = values.into_iter().filter_map(|(key, values)| Some((key, values.rate()?)));
+        let mut rates: BTreeMap<Key, Rate> = rated.collect();
         rates.extend(over_cpus(&rates));
         Self { rates }
     }
@@ -55,7 +62,8 @@ impl Rates {
     /// A rate, on one CPU or over all of them.
     #[must_use]
     pub fn rate(&self, event: &str, privilege: Privilege, cpu: Option<u32>) -> Option<&Rate> {
-        self.rates.get(&(event.to_owned(), privilege, cpu))
+        let key: Key = (Arc::from(event), privilege, cpu);
+        self.rates.get(&key)
     }
 
     /// In how many slots an event was counted: on one CPU, or on the one that has most of them.
@@ -66,7 +74,7 @@ impl Rates {
         if cpu.is_some() {
             return own();
         }
-        let at = |cpu| (event.to_owned(), privilege, cpu);
+        let at = |cpu| -> Key { (Arc::from(event), privilege, cpu) };
         let on_cpus = self.rates.range(at(Some(0))..=at(Some(u32::MAX)));
         on_cpus.map(|(_, rate)| of(rate)).max().or_else(own)
     }
@@ -125,13 +133,17 @@ fn trimmed(values: &[f64]) -> Option<Reduction> {
     reduce(values, Rule::Trimmed).or_else(|_| reduce(values, Rule::Plain)).ok()
 }
 
-fn collect(stream: &Stream, slot: &Slot, unit: &str, values: &mut BTreeMap<Key, Values>) {
-    let group = &stream.header.groups[slot.group];
-    let of_unit = group.events.iter().position(|event| event.name == unit);
+fn collect(
+    (names, privilege): (&[Arc<str>], Privilege),
+    slot: &Slot,
+    unit: &str,
+    values: &mut BTreeMap<Key, Values>,
+) {
+    let of_unit = names.iter().position(|name| **name == *unit);
     for on in &slot.cpus {
         let Some(work) = of_unit.map(|of_unit| on.reading.values[of_unit]) else { continue };
-        for (event, value) in group.events.iter().zip(&on.reading.values) {
-            let key = (event.name.clone(), group.privilege, on.cpu);
+        for (name, value) in names.iter().zip(&on.reading.values) {
+            let key = (Arc::clone(name), privilege, on.cpu);
             let of_event = values.entry(key).or_default();
             // An idle CPU has no rate per unit of work, but its rate per second is zero. Else a
             // side that rarely runs would weigh as if it always ran.
@@ -146,18 +158,18 @@ fn collect(stream: &Stream, slot: &Slot, unit: &str, values: &mut BTreeMap<Key, 
 /// The mean over the CPUs, each counting the same, as Keeton et al. print them; what happens in a
 /// second is added up.
 fn over_cpus(rates: &BTreeMap<Key, Rate>) -> Vec<(Key, Rate)> {
-    let mut by_event: BTreeMap<(&str, Privilege), Vec<&Rate>> = BTreeMap::new();
+    let mut by_event: BTreeMap<(&Arc<str>, Privilege), Vec<&Rate>> = BTreeMap::new();
     for ((event, privilege, cpu), rate) in rates {
         if cpu.is_some() {
             by_event.entry((event, *privilege)).or_default().push(rate);
         }
     }
-    let all = |((event, privilege), rates): ((&str, Privilege), Vec<&Rate>)| {
+    let all = |((event, privilege), rates): ((&Arc<str>, Privilege), Vec<&Rate>)| {
         let per_unit: Vec<&Reduction> = rates.iter().map(|rate| &rate.per_unit).collect();
         let per_s: Vec<&Reduction> = rates.iter().map(|rate| &rate.per_s).collect();
         let cpus = rates.len() as f64;
         let rate = Rate { per_unit: combined(&per_unit, cpus), per_s: combined(&per_s, 1.0) };
-        ((event.to_owned(), privilege, None), rate)
+        ((Arc::clone(event), privilege, None), rate)
     };
     by_event.into_iter().map(all).collect()
 }

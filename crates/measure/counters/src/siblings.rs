@@ -12,7 +12,7 @@
 
 use crate::cycles::{LogicalCpu, StallCause, Value, missing};
 use crate::event::Privilege;
-use crate::metrics::{MetricValue, Metrics, PRIVILEGES};
+use crate::metrics::{Metrics, PRIVILEGES};
 use crate::rates::Rates;
 use crate::stream::Stream;
 use crate::table::Table;
@@ -87,15 +87,17 @@ fn events(metrics: &Metrics, metric: &str, side: Privilege, cpus: &[(u32, f64)])
         let valued = metrics.get(metric, side, Some(*cpu));
         match valued.and_then(|valued| valued.value) {
             Some(mpki) => Ok(sum + mpki / 1000.0 * work),
-            None => Err(missing(metric, &why(metrics, metric, valued))),
+            None => Err(missing(metric, &why(metrics, metric, side, *cpu))),
         }
     })
 }
 
-fn why(metrics: &Metrics, metric: &str, own: Option<&MetricValue>) -> String {
-    let any = || PRIVILEGES.into_iter().find_map(|side| metrics.get(metric, side, None));
-    let why = own.or_else(any).and_then(|valued| valued.why.clone());
-    why.unwrap_or_else(|| "it was not requested".to_owned())
+/// Why a CPU has no value: the reason of all CPUs together, where they have none either.
+fn why(metrics: &Metrics, metric: &str, side: Privilege, cpu: u32) -> String {
+    let over_all = |side| metrics.get(metric, side, None);
+    let valued = over_all(side).or_else(|| PRIVILEGES.into_iter().find_map(over_all));
+    let Some(valued) = valued else { return "it was not requested".to_owned() };
+    valued.why.clone().unwrap_or_else(|| format!("it was not counted on CPU {cpu}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::io::{BufRead, Error, ErrorKind, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, Privilege};
+use crate::event::{Code, Event, Privilege};
 use crate::source::Reading;
 
 /// A slot of 20 counts on each of 8,192 CPUs, the most that Linux has.
@@ -216,7 +216,8 @@ impl Stream {
         let first = line(from, 1)?.ok_or_else(|| wrong(1, "the file is empty".to_owned()))?;
         let header = serde_json::from_str(&first).map_err(|error| wrong(1, error.to_string()))?;
         let mut stream = Self { header, slots: Vec::new() };
-        stream.check_cores().map_err(|why| wrong(1, why))?;
+        stream.check_header().map_err(|why| wrong(1, why))?;
+        let mut cpus = HashSet::new();
         for number in 2.. {
             let Some(text) = line(from, number)? else { break };
             if text.is_empty() {
@@ -224,19 +225,26 @@ impl Stream {
             }
             let slot: Slot =
                 serde_json::from_str(&text).map_err(|error| wrong(number, error.to_string()))?;
-            stream.check_slot(&slot).map_err(|why| wrong(number, why))?;
+            stream.check_slot(&slot, &mut cpus).map_err(|why| wrong(number, why))?;
             stream.slots.push(slot);
         }
         Ok(stream)
     }
 
-    /// Whether its cores may be a machine's, and its slots fit its groups.
+    /// Whether its cores may be a machine's, its words are as short as a page can repeat them, and
+    /// its slots fit its groups.
     ///
     /// # Errors
     /// The first fault, in words.
     pub fn check(&self) -> Result<(), String> {
+        self.check_header()?;
+        let mut cpus = HashSet::new();
+        self.slots.iter().try_for_each(|slot| self.check_slot(slot, &mut cpus))
+    }
+
+    fn check_header(&self) -> Result<(), String> {
         self.check_cores()?;
-        self.slots.iter().try_for_each(|slot| self.check_slot(slot))
+        self.check_words()
     }
 
     /// Each CPU of a core is a series of its own, which is computed from all slots.
@@ -251,7 +259,38 @@ impl Stream {
         Ok(())
     }
 
-    fn check_slot(&self, slot: &Slot) -> Result<(), String> {
+    /// An event has a rate on each CPU, and a reason stands at each metric that it explains.
+    fn check_words(&self) -> Result<(), String> {
+        let Header { table, metrics, machine, target, .. } = &self.header;
+        let Header { constructed, groups, lacks, left_out, .. } = &self.header;
+        if groups.len() > GROUPS_MAX {
+            return Err(format!("it has more than {GROUPS_MAX} groups"));
+        }
+        if groups.iter().any(|group| group.events.len() > GROUP_EVENTS_MAX) {
+            return Err(format!("a group has more than {GROUP_EVENTS_MAX} events"));
+        }
+        let events = || groups.iter().flat_map(|group| &group.events);
+        if events().any(|event| event.name.len() > NAME_BYTES_MAX) {
+            return Err(format!("the name of an event has more than {NAME_BYTES_MAX} bytes"));
+        }
+        let sources = events().filter_map(|event| match &event.code {
+            Code::Other { source, .. } => Some(source),
+            Code::Software(_) | Code::Core { .. } => None,
+        });
+        let mut texts = [machine, target]
+            .into_iter()
+            .chain([table, constructed, lacks].into_iter().flatten())
+            .chain(metrics)
+            .chain(left_out.iter().flat_map(|left| [&left.event, &left.why]))
+            .chain(sources);
+        match texts.any(|text| text.len() > TEXT_BYTES_MAX) {
+            true => Err(format!("a text in it has more than {TEXT_BYTES_MAX} bytes")),
+            false => Ok(()),
+        }
+    }
+
+    /// `cpus` are those of the slots before it: each is a series of its own.
+    fn check_slot(&self, slot: &Slot, cpus: &mut HashSet<u32>) -> Result<(), String> {
         let Some(group) = self.header.groups.get(slot.group) else {
             return Err(format!("there is no group {}", slot.group));
         };
@@ -260,6 +299,15 @@ impl Stream {
         }
         if slot.cpus.len() > CPUS_MAX {
             return Err(format!("a slot has more than {CPUS_MAX} CPUs"));
+        }
+        cpus.extend(slot.cpus.iter().filter_map(|on| on.cpu));
+        if cpus.len() > CPUS_MAX {
+            return Err(format!("it has more than {CPUS_MAX} CPUs"));
+        }
+        if let Some(Spoilt::Refused(why)) = &slot.spoilt
+            && why.len() > TEXT_BYTES_MAX
+        {
+            return Err(format!("the reason of a slot has more than {TEXT_BYTES_MAX} bytes"));
         }
         let wanted = group.events.len();
         match slot.cpus.iter().find(|on| on.reading.values.len() != wanted) {
@@ -280,6 +328,29 @@ const CPUS_MAX: usize = 8192;
 /// others.
 pub(crate) const CORE_CPUS_MAX: usize = 64;
 
+/// The most groups of a recording. Every event of our largest table alone, for user and kernel, is
+/// a few hundred.
+const GROUPS_MAX: usize = 4096;
+
+/// The most events of a group: more than any core has counters.
+const GROUP_EVENTS_MAX: usize = 256;
+
+/// The longest name of an event, in bytes. Vendors' have 60.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The longest other text, in bytes: a reason may name a path.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// The longest beginning of a text that a recording may have.
+pub(crate) fn bounded(mut text: String) -> String {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text
+}
+
 /// The next line, without its end; `None` after the last one. Its number is for errors.
 fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, RecordingError> {
     let mut bytes = Vec::new();
@@ -295,3 +366,6 @@ fn line(from: &mut dyn BufRead, number: usize) -> Result<Option<String>, Recordi
     let text = text.map_err(|_| Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))?;
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,7 +103,7 @@ pub(crate) fn functions(view: &View<'_>, published: &[PublishedFunctions]) -> Op
         if let Some((_, time)) = others.find(|(_, other)| is_time(&other.clock))
             && !is_time(&profile.clock)
         {
-            of.stand_beside(time);
+            of.stand_beside(profile, time);
         }
         of
     };
@@ -130,7 +130,7 @@ fn place(view: &View<'_>, cell: &Cell) -> String {
 /// The same with the event of the profile, if it is not time.
 fn named(view: &View<'_>, cell: &Cell, clock: &Clock) -> String {
     match clock {
-        Clock::Event(name) => format!("{}, by {name}", place(view, cell)),
+        Clock::Event(_) => format!("{}, by {}", place(view, cell), of_what(clock)),
         Clock::Cycles | Clock::CpuClock => place(view, cell),
     }
 }
@@ -182,13 +182,7 @@ impl CellFunctions {
                 clock @ (Clock::Cycles | Clock::CpuClock) => of_what(clock),
             },
             beside: None,
-            // Those that only call others are in the flame graph.
-            rows: top
-                .iter()
-                .flat_map(|top| &top.rows)
-                .filter(|r| r.samples > 0)
-                .map(Row::of)
-                .collect(),
+            rows: largest(profile).iter().map(Row::of).collect(),
             rest: share(top.as_ref().map(|top| top.rest)),
             unresolved: share(top.as_ref().map(|top| top.unresolved)),
             samples: samples(profile),
@@ -202,19 +196,25 @@ impl CellFunctions {
         }
     }
 
-    /// Adds each function's share in another profile of the same cell.
-    fn stand_beside(&mut self, other: &Profile) {
+    /// Adds each function's share in another profile of the same cell; `own` is that of the rows,
+    /// whose names may be cut.
+    fn stand_beside(&mut self, own: &Profile, other: &Profile) {
         self.beside = Some(of_what(&other.clock));
-        for row in &mut self.rows {
-            let is_same = |frame: &workahead_counters::profile::Frame| {
-                frame.name == row.name && frame.module == row.module
-            };
-            let found = other.functions.iter().find(|function| is_same(&function.frame));
-            let share = found.filter(|_| other.events > 0);
-            let share = share.map(|found| found.self_events as f64 / other.events as f64);
+        for (row, TopRow { frame, .. }) in self.rows.iter_mut().zip(largest(own)) {
+            let mut functions = other.functions.iter().filter(|_| other.events > 0);
+            let found = functions.find(|function| {
+                function.frame.name == frame.name && function.frame.module == frame.module
+            });
+            let share = found.map(|found| found.self_events as f64 / other.events as f64);
             row.beside = share.map_or(number::NONE.to_owned(), number::percent);
         }
     }
+}
+
+/// The functions of a table. Those that only call others are in the flame graph.
+fn largest(profile: &Profile) -> Vec<TopRow> {
+    let rows = profile.top(TOP).map(|top| top.rows).unwrap_or_default();
+    rows.into_iter().filter(|row| row.samples > 0).collect()
 }
 
 impl Row {
@@ -224,8 +224,8 @@ impl Row {
             total: number::percent(row.total_share),
             beside: String::new(),
             samples: number::count(row.samples),
-            name: row.frame.name.clone(),
-            module: row.frame.module.clone(),
+            name: words::label(&row.frame.name),
+            module: words::label(&row.frame.module),
             is_kernel: row.frame.kind == Kind::Kernel,
         }
     }
@@ -236,7 +236,7 @@ pub(crate) fn of_what(clock: &Clock) -> String {
     match clock {
         Clock::Cycles => "cycles".to_owned(),
         Clock::CpuClock => "CPU time".to_owned(),
-        Clock::Event(name) => name.clone(),
+        Clock::Event(name) => words::label(name),
     }
 }
 
@@ -279,4 +279,55 @@ fn caveats(profile: &Profile) -> Vec<String> {
     also(profile.lost, "records at least were lost");
     also(profile.unsampled_threads, "threads could not be sampled");
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use workahead_counters::profile::{Frame, Function};
+
+    use super::*;
+
+    /// Of two functions whose names differ at their end only.
+    fn profile(clock: Clock, events: [u64; 2]) -> Profile {
+        let frame = |end: &str| Frame {
+            name: format!("{}{end}", "x".repeat(1000)),
+            module: "y".repeat(1000),
+            kind: Kind::User,
+        };
+        let function = |(name, self_events): (&str, u64)| Function {
+            frame: frame(name),
+            self_samples: 1,
+            total_samples: 1,
+            self_events,
+            total_events: self_events,
+        };
+        Profile {
+            clock,
+            frequency_hz: 100,
+            duration_s: 1.0,
+            samples: 2,
+            events: events.iter().sum(),
+            kernel_samples: None,
+            lost: 0,
+            truncated: 0,
+            unsampled_threads: 0,
+            functions: ["a", "b"].into_iter().zip(events).map(function).collect(),
+            frames: Vec::new(),
+            stacks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn functions_with_long_names_keep_their_own_shares() {
+        let misses = profile(Clock::Event("misses".to_owned()), [9, 1]);
+        let time = profile(Clock::Cycles, [1, 3]);
+        let mut of = CellFunctions::new("cell".to_owned(), &misses, (None, flames::FLAME_BYTES));
+        of.stand_beside(&misses, &time);
+        for row in &of.rows {
+            assert_eq!(row.name, format!("{}…", "x".repeat(words::CHARS_MAX)));
+            assert_eq!(row.module, format!("{}…", "y".repeat(words::CHARS_MAX)));
+        }
+        let beside: Vec<&str> = of.rows.iter().map(|row| row.beside.as_str()).collect();
+        assert_eq!(beside, [number::percent(0.25), number::percent(0.75)]);
+    }
 }

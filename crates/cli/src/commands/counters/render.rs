@@ -1,10 +1,11 @@
 //! The output of the `counters` commands.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use workahead_counters::event::Privilege;
-use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
+use workahead_counters::metrics::{MetricValue, Metrics};
 use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_counters::stream::Stream;
 
@@ -46,7 +47,7 @@ pub(crate) fn stat(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> String 
             empty.push((&first.metric.name, why));
             continue;
         }
-        table.add_row(row(of_metric, &places));
+        table.add_row(row(metrics, of_metric, &places));
     }
     summary::right(&mut table, 1..=places.len());
     if table.row_iter().next().is_some() {
@@ -78,15 +79,12 @@ fn scattered(stream: &Stream, metrics: &Metrics, per_cpu: bool) -> Option<String
 /// Privilege and CPU.
 type Place = (Privilege, Option<u32>);
 
+/// Those with a value, in the order of display.
 fn places(metrics: &Metrics, per_cpu: bool) -> Vec<Place> {
-    let is_there = |place: &Place| {
-        let at = |one: &&MetricValue| (one.privilege, one.cpu) == *place && one.value.is_some();
-        metrics.values().iter().any(|one| at(&one))
-    };
-    let cpus: std::collections::BTreeSet<Option<u32>> =
-        metrics.values().iter().map(|one| one.cpu).filter(|cpu| per_cpu || cpu.is_none()).collect();
-    let all = PRIVILEGES.into_iter().flat_map(|side| cpus.iter().map(move |cpu| (side, *cpu)));
-    all.filter(is_there).collect()
+    let shown = metrics.values().iter().filter(|one| per_cpu || one.cpu.is_none());
+    let valued = shown.filter(|one| one.value.is_some());
+    let places: BTreeSet<Place> = valued.map(|one| (one.privilege, one.cpu)).collect();
+    places.into_iter().collect()
 }
 
 fn name((privilege, cpu): Place) -> String {
@@ -101,11 +99,11 @@ fn name((privilege, cpu): Place) -> String {
     }
 }
 
-fn row(of_metric: &[MetricValue], places: &[Place]) -> Vec<String> {
+fn row(metrics: &Metrics, of_metric: &[MetricValue], places: &[Place]) -> Vec<String> {
     let first = &of_metric[0];
     let mut row = vec![first.metric.words.clone()];
-    for place in places {
-        let at = of_metric.iter().find(|one| (one.privilege, one.cpu) == *place);
+    for (privilege, cpu) in places {
+        let at = metrics.get(&first.metric.name, *privilege, *cpu);
         let value = at.and_then(|one| Some((one.value?, one.noisy)));
         row.push(match value {
             Some((value, noisy)) => format!("{}{}", figure(value), if noisy { " ~" } else { "" }),
@@ -242,5 +240,25 @@ mod tests {
         assert_eq!(signed(0.5), "+0.500");
         assert_eq!(signed(-0.5), "-0.500");
         assert_eq!(signed(1e-17), "0.000");
+    }
+    #[test]
+    fn every_place_with_a_value_is_a_column() {
+        let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests");
+        let path = format!("{manifest}/../measure/counters/recordings/amd-zen4.jsonl");
+        let recording = std::fs::read(path).unwrap();
+        let stream = Stream::read(&mut recording.as_slice()).unwrap();
+        let metrics = Metrics::of(&stream);
+        let sides = [Privilege::User, Privilege::Kernel, Privilege::Both];
+        assert_eq!(places(&metrics, false), sides.map(|side| (side, None)));
+        let cpus = [None, Some(0), Some(1), Some(2), Some(3)];
+        let all: Vec<Place> = sides.iter().flat_map(|side| cpus.map(|cpu| (*side, cpu))).collect();
+        assert_eq!(places(&metrics, true), all);
+        let of_cpi = metrics.values().iter().filter(|one| one.metric.name == "cpi");
+        let of_cpi: Vec<MetricValue> = of_cpi.cloned().collect();
+        let row = row(&metrics, &of_cpi, &all);
+        let figures = row[1..=all.len()].iter();
+        assert!(figures.zip(&of_cpi).all(|(figure, one)| {
+            figure.trim_end_matches(" ~") == super::figure(one.value.unwrap())
+        }));
     }
 }

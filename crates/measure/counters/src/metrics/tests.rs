@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::Event;
 use crate::source::Reading;
-use crate::stream::{OnCpu, Spoilt, UncountedEvent};
+use crate::stream::{OnCpu, Slot, Spoilt, UncountedEvent};
 
 const TABLE: &str = "intel/sapphire-rapids";
 const WORK: &str = "INST_RETIRED.ANY";
@@ -178,4 +178,22 @@ fn each_value_is_found() {
     assert!(metrics.values().iter().any(|valued| valued.cpu == Some(7)));
     assert!(metrics.get("branch_mpki", Privilege::User, Some(8)).is_none());
     assert!(metrics.get("branch", Privilege::User, None).is_none());
+}
+
+#[test]
+fn a_cpu_without_a_value_is_in_no_row() {
+    let mut second = slot(0, &[1000, 2500, 200, 30]);
+    let mut idle = OnCpu { cpu: Some(7), ..second.cpus[0].clone() };
+    idle.reading.values = vec![1000, 2500, 0, 0];
+    second.cpus.push(idle);
+    let metrics = Metrics::of(&branches(vec![second]));
+    let get = |name, privilege, cpu| metrics.get(name, privilege, cpu);
+    assert!(get("branch_share", Privilege::User, Some(7)).is_some());
+    assert!(get("branch_miss_ratio", Privilege::User, Some(0)).is_some());
+    assert!(get("branch_miss_ratio", Privilege::User, Some(7)).is_none());
+    // The reason stands once, over all CPUs.
+    let both = metrics.values().iter().filter(|valued| valued.privilege == Privilege::Both);
+    let both: Vec<&MetricValue> = both.collect();
+    assert!(both.iter().any(|valued| valued.why.is_some()));
+    assert!(both.iter().all(|valued| valued.cpu.is_none()));
 }

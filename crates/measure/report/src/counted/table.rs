@@ -1,13 +1,15 @@
 //! The table of metrics: a row each, by groups, in the catalogue's order.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use workahead_counters::counter::ALL;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric::Metric;
 
 use super::{CellCounts, by_reason, is_over_all, name, side_word, slots};
-use crate::number;
 use crate::view::View;
+use crate::{number, words};
 
 /// The cells of one place.
 #[derive(Debug, Serialize)]
@@ -85,11 +87,12 @@ pub(super) fn tables(view: &View<'_>, groups: &[(String, Vec<&CellCounts<'_>>)])
 fn table(view: &View<'_>, requested: &[String], title: &str, cells: &[&CellCounts<'_>]) -> Table {
     let mut groups: Vec<Group> = Vec::new();
     let mut dashes: Vec<(String, String)> = Vec::new();
+    let mut known = HashSet::new();
     for metric in metrics(cells) {
         let row = row(metric, cells);
         for figure in row.figures.iter().filter(|figure| figure.words == number::NONE) {
             let dash = (row.id.clone(), figure.title.clone());
-            if !dashes.contains(&dash) {
+            if known.insert(dash.clone()) {
                 dashes.push(dash);
             }
         }
@@ -156,12 +159,27 @@ fn figure(metric: &Metric, of: &CellCounts<'_>, side: Privilege) -> Figure {
         Some((value, one)) if value.is_finite() => Figure {
             words: number::plain(value),
             is_noisy: one.noisy,
-            title: crate::words::counted(one.slots, "slot"),
+            title: words::counted(one.slots, "slot"),
         },
-        _ => {
-            let why =
-                of.why(&metric.name, side).unwrap_or("it was not counted separately for this side");
-            Figure { words: number::NONE.to_owned(), is_noisy: false, title: why.to_owned() }
-        }
+        _ => missing(of.why(&metric.name, side)),
+    }
+}
+
+/// A figure that is missing. Its reason stands at each column.
+fn missing(why: Option<&str>) -> Figure {
+    let why = why.unwrap_or("it was not counted separately for this side");
+    Figure { words: number::NONE.to_owned(), is_noisy: false, title: words::label(why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_dash_is_short() {
+        assert_eq!(missing(Some("hidden")).title, "hidden");
+        let long = missing(Some(&"x".repeat(4 << 10)));
+        assert_eq!(long.title, format!("{}…", "x".repeat(words::CHARS_MAX)));
+        assert_eq!(long.words, number::NONE);
     }
 }

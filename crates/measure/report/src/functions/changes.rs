@@ -6,8 +6,8 @@ use workahead_counters::profile::{Clock, Kind, Profile};
 use workahead_study::cell::Cell;
 
 use super::{named, of_what, place};
-use crate::number;
 use crate::view::View;
+use crate::{number, words};
 
 /// The largest changes that are shown.
 const SHOWN: usize = 10;
@@ -87,8 +87,8 @@ fn of_pair((baseline, before): (String, &Profile), (cell, after): (String, &Prof
         before: percent(delta.before),
         after: percent(delta.after),
         change: points(delta.after - delta.before),
-        name: delta.frame.name,
-        module: delta.frame.module,
+        name: words::label(&delta.frame.name),
+        module: words::label(&delta.frame.module),
     };
     Changes {
         of: format!(
@@ -113,4 +113,52 @@ fn percent(share: f64) -> String {
 fn points(share: f64) -> String {
     let written = number::fixed(share * 100.0, 1);
     if share > 0.0 { format!("+{written}") } else { written }
+}
+
+#[cfg(test)]
+mod tests {
+    use workahead_counters::profile::{Frame, Function};
+
+    use super::*;
+
+    fn profile(events: [u64; 2]) -> Profile {
+        let frame = |name: char| Frame {
+            name: name.to_string().repeat(64 << 10),
+            module: name.to_string().repeat(64 << 10),
+            kind: Kind::User,
+        };
+        let function = |(name, self_events): (char, u64)| Function {
+            frame: frame(name),
+            self_samples: 1,
+            total_samples: 1,
+            self_events,
+            total_events: self_events,
+        };
+        Profile {
+            clock: Clock::Cycles,
+            frequency_hz: 100,
+            duration_s: 1.0,
+            samples: 2,
+            events: events.iter().sum(),
+            kernel_samples: None,
+            lost: 0,
+            truncated: 0,
+            unsampled_threads: 0,
+            functions: ['a', 'b'].into_iter().zip(events).map(function).collect(),
+            frames: Vec::new(),
+            stacks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let (before, after) = (profile([1, 3]), profile([3, 1]));
+        let Changes { rows, .. } =
+            of_pair(("before".to_owned(), &before), ("after".to_owned(), &after));
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            assert_eq!(row.name.chars().count(), words::CHARS_MAX + 1);
+            assert_eq!(row.module.chars().count(), words::CHARS_MAX + 1);
+        }
+    }
 }
