@@ -73,6 +73,10 @@ fn impossible_machines_are_refused_in_one_line() {
             "small: the number of caches between a CPU and memory is 0: it takes 1 to 3",
         ),
         (
+            refused(|preset| preset.cache.truncate(1)),
+            "small: the number of caches that hold instructions is 0: it takes 1 to 3",
+        ),
+        (
             refused(|preset| preset.cache = vec![preset.cache[2].clone(); 7]),
             "small: the number of caches is 7: it takes up to 6",
         ),
