@@ -128,7 +128,7 @@ impl Workload for OrderEntry {
         machine: &ModelledMachine,
     ) -> Result<Need, EngineError> {
         let RunSettings { options, .. } = RunSettings::read(config, machine)?;
-        let memory_bytes = options.bytes() + (64 << 20);
+        let memory_bytes = options.bytes().saturating_add(64 << 20);
         Ok(Need { memory_bytes, ..Need::default() })
     }
 

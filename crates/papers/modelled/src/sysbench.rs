@@ -52,6 +52,15 @@ const ROW_BYTES: u64 = 190;
 /// Purpose of the random numbers of warm-up.
 const WARMUP: u32 = 3;
 
+/// Bytes of this process that a thread takes: its script, its task, and its counts.
+const THREAD_BYTES: u64 = 1200;
+
+/// The same of an OLTP transaction: some 650,000 operations of 16 bytes.
+const TRANSACTION_BYTES: u64 = 12 << 20;
+
+/// The same of a run besides: the switches of its CPUs that are not summed yet.
+const OVERHEAD_BYTES: u64 = 64 << 20;
+
 /// Elements of sysbench 0.4, the paper's.
 const ELEMENT_BYTES: u32 = 4;
 
@@ -149,7 +158,29 @@ fn oltp(config: &CellConfiguration<'_>, model: &ModelledMachine) -> Result<Table
     })
 }
 
+impl Blocks {
+    /// Bytes of this process that its threads take.
+    fn bytes(&self) -> u64 {
+        let threads = (self.programs as u64).saturating_mul(self.threads as u64);
+        threads.saturating_mul(THREAD_BYTES)
+    }
+}
+
+/// What a run needs whose threads take `bytes`.
+fn need(bytes: u64) -> Need {
+    Need { memory_bytes: bytes.saturating_add(OVERHEAD_BYTES), ..Need::default() }
+}
+
 impl Table {
+    /// Bytes of this process that its threads take, of which as many at a time have a transaction.
+    fn bytes(&self) -> u64 {
+        let threads = self.threads as u64;
+        let busy = threads.min(self.oltp.transactions.max(self.warmup));
+        // A thread and its client.
+        let threads = threads.saturating_mul(2 * THREAD_BYTES);
+        threads.saturating_add(busy.saturating_mul(TRANSACTION_BYTES))
+    }
+
     /// The row generator of each thread.
     fn generators(&self, purpose: u32) -> impl Iterator<Item = Rows> {
         let (distribution, rows, seed) = (self.distribution, self.oltp.rows, self.oltp.seed);
@@ -209,7 +240,7 @@ impl Workload for MemoryWorkload {
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
     ) -> Result<Need, EngineError> {
-        memory(config, model).map(|_| Need::default())
+        memory(config, model).map(|blocks| need(blocks.bytes()))
     }
 
     fn run(
@@ -269,7 +300,7 @@ impl Workload for OltpWorkload {
         config: &CellConfiguration<'_>,
         model: &ModelledMachine,
     ) -> Result<Need, EngineError> {
-        oltp(config, model).map(|_| Need::default())
+        oltp(config, model).map(|table| need(table.bytes()))
     }
 
     fn run(

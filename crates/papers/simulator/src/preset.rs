@@ -305,6 +305,9 @@ struct AllowedRange {
     range: &'static str,
 }
 
+/// Caches: three on the way of data, and three of instructions.
+const CACHES: (f64, f64) = (0.0, 6.0);
+
 /// Entries of a TLB or of a target buffer, of which each thread may have its own.
 const ENTRIES: (f64, f64) = (1.0, 65_536.0);
 const ENTRIES_RANGE: &str = "1 to 65536";
@@ -399,6 +402,7 @@ impl Preset {
             ("memory.transfer", self.memory.transfer, (0.0, 1e5), "0 to 100000"),
             ("memory.message", self.memory.message, (0.0, 1e5), "0 to 100000"),
             ("clears.cost", self.clears.cost, (0.0, 1e5), "0 to 100000"),
+            ("the number of caches", self.cache.len() as f64, CACHES, "up to 6"),
         ];
         for (what, value, bounds, range) in figures {
             self.within(what, value, allowed(bounds, range))?;

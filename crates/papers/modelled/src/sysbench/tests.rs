@@ -1,5 +1,6 @@
 //! Settings of sharing, and what they come to.
 
+use workahead_study::cell::Cell;
 use workahead_study::engine::Engine as _;
 use workahead_study::run_plan::RunPlan;
 use workahead_study::spec::Spec;
@@ -7,14 +8,19 @@ use workahead_study::spec::Spec;
 use super::*;
 use crate::engine::ModelledEngine;
 
-/// Checks and runs the only cell of a study on the paper's machine.
-fn run(settings: &str) -> Result<Sample, String> {
+/// The only cell of a study on the paper's machine.
+fn cell(settings: &str) -> Result<Cell, String> {
     let text = format!(
         "title = \"t\"\nquestion = \"q\"\nengine = \"modelled\"\nseed = 7\n\
          workload = {{ machine = \"core2quad\", {settings} }}\n"
     );
     let spec = Spec::parse("test", &text).map_err(|error| error.to_string())?;
-    let cell = &RunPlan::new(&spec).cells[0];
+    Ok(RunPlan::new(&spec).cells.remove(0))
+}
+
+/// Checks and runs it.
+fn run(settings: &str) -> Result<Sample, String> {
+    let cell = &cell(settings)?;
     let mut engine = ModelledEngine::default();
     engine.check(cell).map_err(|error| error.to_string())?;
     engine.run(cell, &Stop::new()).map_err(|error| error.to_string())
@@ -73,6 +79,23 @@ fn clients_have_their_own_time() {
     assert_eq!(sample.tuples, 8);
     let [client, work] = ["client_cpu_s", "work_cpu_s"].map(|name| sample.measures[name]);
     assert!(client > 0.0 && client < work / 4.0, "{client} {work}");
+}
+
+/// Memory of a run grows with its threads, and with those that have a transaction.
+#[test]
+fn threads_take_memory() {
+    let needs = |workload: &str, more: &str| {
+        let settings = format!("workload = \"sysbench-{workload}\", {more}");
+        ModelledEngine::default().check(&cell(&settings).unwrap()).unwrap().memory_bytes
+    };
+    let memory = |more: &str| needs("memory", more);
+    let one = memory("threads = 1");
+    assert!(one >= 64 << 20, "{one}");
+    assert_eq!(memory("programs = 1000, threads = 1000") - one, (1_000_000 - 1) * 1200);
+    let oltp = |more: &str| needs("oltp", more);
+    let few = oltp("threads = 1000, transactions = 2");
+    assert_eq!(oltp("threads = 1000, transactions = 1000") - few, 998 * (12 << 20));
+    assert_eq!(few - oltp("threads = 2, transactions = 2"), 998 * 2400);
 }
 
 #[test]

@@ -13,7 +13,8 @@ impl<D: Copy + Default> Hierarchy<D> {
     /// The caches of a machine, empty.
     ///
     /// # Errors
-    /// If a cache is impossible, or a CPU has none or more than three on its path to memory.
+    /// If a cache is impossible, or a CPU has none or more than three on its path to memory, of
+    /// data or of instructions.
     pub fn new(preset: &Preset) -> Result<Self, PresetError> {
         let mut units: Vec<Unit<D>> = Vec::new();
         let cpus = preset.cpus() as usize;
@@ -50,6 +51,14 @@ impl<D: Copy + Default> Hierarchy<D> {
         }
         if data.iter().any(|path| path.steps.is_empty()) {
             return Err(count(preset, 0));
+        }
+        if code.iter().any(|path| path.steps.is_empty()) {
+            return Err(PresetError::Range {
+                name: preset.name.clone(),
+                what: "the number of caches that hold instructions".to_owned(),
+                value: 0.0,
+                range: "1 to 3",
+            });
         }
         link(&mut units, data.iter().chain(&code));
         let all: Vec<Steps> = data.iter().chain(&code).map(|path| path.steps).collect();

@@ -7,7 +7,7 @@
 
 use toml::{Table, Value};
 
-use super::{Preset, PresetError};
+use super::{Preset, PresetError, allowed};
 
 /// A figure of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,9 @@ pub struct Figure {
     /// Where it comes from: a paper and its table, a public document, or `default: why`.
     pub origin: String,
 }
+
+/// Bytes of an origin.
+const ORIGIN_BYTES_MAX: f64 = 4096.0;
 
 /// Keys that are not figures.
 pub(super) const WORDS: [&str; 4] = ["name", "title", "origin", "variant"];
@@ -43,11 +46,14 @@ impl Preset {
         described.collect()
     }
 
-    /// Checks that every figure has an origin.
+    /// Checks that every figure has an origin, of a length that each figure can have a copy of.
     ///
     /// # Errors
-    /// For the first without one.
+    /// For the first without one, or a longer one.
     pub fn check_origins(&self) -> Result<(), PresetError> {
+        let longest = self.origin.values().map(String::len).max().unwrap_or_default();
+        let lengths = allowed((0.0, ORIGIN_BYTES_MAX), "up to 4096");
+        self.within("the number of bytes of an origin", longest as f64, lengths)?;
         match self.leaves().into_iter().find(|(path, _)| self.origin_of(path).is_none()) {
             None => Ok(()),
             Some((what, _)) => Err(PresetError::NoOrigin { name: self.name.clone(), what }),

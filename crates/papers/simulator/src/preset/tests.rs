@@ -72,10 +72,31 @@ fn impossible_machines_are_refused_in_one_line() {
             refused(|preset| preset.cache.clear()),
             "small: the number of caches between a CPU and memory is 0: it takes 1 to 3",
         ),
+        (
+            refused(|preset| preset.cache.truncate(1)),
+            "small: the number of caches that hold instructions is 0: it takes 1 to 3",
+        ),
+        (
+            refused(|preset| preset.cache = vec![preset.cache[2].clone(); 7]),
+            "small: the number of caches is 7: it takes up to 6",
+        ),
     ];
     for (said, expected) in cases {
         assert_eq!(said, expected);
     }
+}
+
+/// Each figure that it is of has a copy.
+#[test]
+fn a_long_origin_is_refused_in_one_line() {
+    let said = |bytes| {
+        let mut preset = small();
+        preset.origin.insert("core".to_owned(), "x".repeat(bytes));
+        preset.check_origins().err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let expected = "small: the number of bytes of an origin is 4097: it takes up to 4096";
+    assert_eq!(said(4097), expected);
+    assert!(!said(4096).contains("bytes"));
 }
 
 #[test]

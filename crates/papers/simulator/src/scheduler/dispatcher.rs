@@ -7,7 +7,7 @@ use workahead_policy::Group;
 
 use super::choice::{Chooser, QueueView};
 use super::fair::{Slices, from_ns, virtual_ticks};
-use super::figures::{Dispatch, Figures, Wait};
+use super::figures::{Dispatch, Figures, Running, Wait};
 use super::queue::{Key, Queue};
 use super::{Scheduler, Task};
 use crate::core::Processor;
@@ -15,6 +15,9 @@ use crate::counts::Counts;
 use crate::op::{Call, Op};
 use crate::run::{RunResult, Thread, ThreadResult};
 use crate::ticks::{Ticks, ticks};
+
+/// Switches that are kept before they are summed.
+const DISPATCHES: usize = 1 << 20;
 
 /// A task in a run queue.
 pub(super) struct Entity<'s> {
@@ -82,6 +85,9 @@ pub(super) struct Dispatcher<'p, 's> {
     channels: BTreeMap<u32, Channel>,
     left: usize,
     figures: Figures,
+    /// What the switches say that are summed, and how many may be kept.
+    summed: Running,
+    kept_max: usize,
 }
 
 impl<'p, 's> Dispatcher<'p, 's> {
@@ -104,6 +110,8 @@ impl<'p, 's> Dispatcher<'p, 's> {
             channels: BTreeMap::new(),
             left: tasks.iter().filter(|task| !task.thread.attends).count(),
             figures: Figures::default(),
+            summed: Running::new(cpus),
+            kept_max: DISPATCHES,
             processor,
             stop_flag,
         };
@@ -140,6 +148,9 @@ impl<'p, 's> Dispatcher<'p, 's> {
         }
         while self.left > 0 && !self.stop_flag.load(Ordering::Relaxed) {
             let Some((cpu, until)) = self.turn() else { break };
+            if self.figures.dispatches.len() >= self.kept_max {
+                self.fold(cpu);
+            }
             self.step(cpu, until);
         }
         let counted = self.entities.iter().filter(|entity| !entity.thread.attends);
@@ -160,15 +171,34 @@ impl<'p, 's> Dispatcher<'p, 's> {
             let queued: Vec<usize> = self.cpus[cpu].queue.tasks().collect();
             queued.into_iter().for_each(|task| self.entities[task].waits_until(end));
         }
+        let groups = self.groups();
+        self.figures.of_dispatches(&mut self.summed, end, &groups);
+        self.figures.tasks = self.entities.iter().map(|entity| entity.wait).collect();
+    }
+
+    /// Sums the switches before the first event, which is that of a CPU.
+    #[cold]
+    fn fold(&mut self, cpu: usize) {
+        let one = &self.cpus[cpu];
+        let mut next = self.processor.now(cpu);
+        if one.current.is_none() && one.queue.is_empty() {
+            next = next.max(one.asleep.first().map_or(0, |sleeper| sleeper.0));
+        }
+        let groups = self.groups();
+        self.figures.fold(&mut self.summed, next, &groups);
+        // Where time stands still, all are kept.
+        self.kept_max = DISPATCHES.max(2 * self.figures.dispatches.len());
+    }
+
+    /// Groups of tasks with others in their group.
+    fn groups(&self) -> Vec<Option<Group>> {
         let mut sizes: BTreeMap<Group, usize> = BTreeMap::new();
         let groups = self.entities.iter().filter_map(|entity| entity.group);
         groups.for_each(|group| *sizes.entry(group).or_default() += 1);
         let with_others = |entity: &Entity<'_>| {
             entity.group.filter(|group| sizes.get(group).is_some_and(|size| *size > 1))
         };
-        let groups: Vec<_> = self.entities.iter().map(with_others).collect();
-        self.figures.of_dispatches(self.cpus.len(), end, &groups);
-        self.figures.tasks = self.entities.iter().map(|entity| entity.wait).collect();
+        self.entities.iter().map(with_others).collect()
     }
 
     /// The CPU whose next event is first, and until when no other CPU has one.

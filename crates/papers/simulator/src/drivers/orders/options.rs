@@ -3,6 +3,12 @@
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: u32 = 10;
 
+/// Bytes of this process that a client takes: the state of its transaction, and its lists.
+const CLIENT_BYTES: u64 = 16 << 10;
+
+/// The same of a page of the buffer: its frame, up to two buckets, and a place in one.
+const FRAME_BYTES: u64 = 112;
+
 /// Sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -87,9 +93,17 @@ impl Options {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let Sizes { warehouses, items, customers } = self.sizes;
-        let people = u64::from(warehouses) * u64::from(DISTRICTS) * u64::from(customers);
+        let districts = u64::from(warehouses) * u64::from(DISTRICTS);
+        let people = districts.saturating_mul(customers.into());
         let stock = u64::from(warehouses) * u64::from(items);
+        let done = self.warmup.saturating_add(self.transactions);
         // Pairs of trees take some 20 bytes, lines of orders 24, ten of them an order.
-        120 * (stock + u64::from(items)) + 500 * (people + self.warmup + self.transactions)
+        let parts = [
+            stock.saturating_add(items.into()).saturating_mul(120),
+            people.saturating_add(done).saturating_mul(500),
+            u64::from(self.clients) * CLIENT_BYTES,
+            u64::from(self.buffer_pages) * FRAME_BYTES,
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }

@@ -58,10 +58,12 @@ impl Server {
         }
         let Some(client) = &mut self.client else { return false };
         self.engine.borrow_mut().now = now;
-        let mut context = Context::from_waker(Waker::noop());
-        let ended = client.life.as_mut().poll(&mut context) == Poll::Ready(());
+        // Lent, and back afterwards: of clients' own, each would have its longest until the end.
         self.ops.clear();
         self.done = 0;
+        std::mem::swap(&mut self.ops, &mut client.port.ops.borrow_mut());
+        let mut context = Context::from_waker(Waker::noop());
+        let ended = client.life.as_mut().poll(&mut context) == Poll::Ready(());
         std::mem::swap(&mut self.ops, &mut client.port.ops.borrow_mut());
         self.leaves = client.port.gives_way.take();
         if ended {

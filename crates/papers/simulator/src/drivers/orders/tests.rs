@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::latch::{LatchId, Mode};
 use super::*;
+use crate::op::Script as _;
 use crate::preset::Preset;
 
 fn options(index: Index) -> Options {
@@ -65,6 +66,36 @@ fn a_stopped_run_is_not_checked() {
         run_orders(&mut processor, &[0, 1, 2, 3], &options, &stop)
     });
     assert_eq!(ordered.unwrap().answer, Answer::default());
+}
+
+/// What a client does next is with its server: of thousands of clients it would fill the memory.
+#[test]
+fn clients_keep_no_operations() {
+    let engine = Rc::new(RefCell::new(Engine::new(&options(Index::Latched))));
+    engine.borrow_mut().limit = 3;
+    let (session, port) = Session::new(&engine, 0);
+    let life = Box::pin(session.live());
+    let clients = Rc::new(RefCell::new(Clients::default()));
+    clients.borrow_mut().ready.push_back(Client { port: Rc::clone(&port), life });
+    clients.borrow_mut().alive = 1;
+    let mut server = Server::new(engine, clients);
+    let mut done = 0;
+    while server.next(done).is_some() {
+        done += 1;
+    }
+    assert!(done > 10_000, "{done}");
+    assert_eq!(port.ops.borrow().capacity(), 0);
+}
+
+#[test]
+fn clients_and_frames_take_memory_too() {
+    let of = |clients, buffer_pages| {
+        Options { clients, buffer_pages, ..options(Index::Latched) }.bytes()
+    };
+    assert_eq!(of(1_012, 120) - of(12, 120), 1_000 * 16_384);
+    assert_eq!(of(12, 1_120) - of(12, 120), 112_000);
+    let all = Options { warmup: u64::MAX, transactions: u64::MAX, ..options(Index::Latched) };
+    assert_eq!(all.bytes(), u64::MAX);
 }
 
 #[test]
