@@ -3,6 +3,7 @@
 //! One write per request, and one read per piece of the answer: the client's own cost must stay out
 //! of measurements. Encryption costs what it costs, and only the connections that use it.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
@@ -36,8 +37,19 @@ pub fn wait_until(is_interrupted: fn() -> bool) {
     let _ = INTERRUPTED.set(is_interrupted);
 }
 
+thread_local! {
+    static CANCELS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what cancels a statement: the interruption that asks for that does not end it as well.
+pub(crate) fn despite_interruption(cancel: impl FnOnce()) {
+    CANCELS.set(true);
+    cancel();
+    CANCELS.set(false);
+}
+
 fn is_interrupted() -> bool {
-    INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted())
+    !CANCELS.get() && INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted())
 }
 
 /// How long an answer is waited for.

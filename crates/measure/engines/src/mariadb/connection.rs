@@ -21,7 +21,7 @@ use super::wire::Wire;
 use crate::address::Address;
 use crate::bounded_texts::BoundedTexts;
 use crate::error_context;
-use crate::stream::{Patience, Stream};
+use crate::stream::{Patience, Stream, despite_interruption};
 
 const QUIT: u8 = 0x01;
 const QUERY: u8 = 0x03;
@@ -189,10 +189,12 @@ pub struct Canceller {
 impl Canceller {
     /// Requests the cancellation; the connection's statement then fails with error 1317.
     pub fn cancel(&self) {
-        if let Ok(mut other) = Connection::open(&self.address) {
-            // It may have ended by itself.
-            let _ = other.run(&format!("KILL QUERY {}", self.connection));
-        }
+        despite_interruption(|| {
+            if let Ok(mut other) = Connection::open(&self.address) {
+                // It may have ended by itself.
+                let _ = other.run(&format!("KILL QUERY {}", self.connection));
+            }
+        });
     }
 }
 

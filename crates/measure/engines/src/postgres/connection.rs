@@ -22,7 +22,7 @@ use super::{copy, encryption, refusal};
 use crate::address::Address;
 use crate::bounded_texts::BoundedTexts;
 use crate::error_context;
-use crate::stream::Patience;
+use crate::stream::{Patience, despite_interruption};
 
 /// A connection.
 pub struct Connection {
@@ -336,13 +336,15 @@ pub struct Canceller {
 impl Canceller {
     /// Requests the cancellation; the connection's statement then fails with SQLSTATE 57014.
     pub fn cancel(&self) {
-        let Ok(mut stream) = encryption::dial(&self.address) else { return };
-        let mut request = bytes::BytesMut::new();
-        frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
-        // There is no answer to it: once the server has passed it on, it closes the connection.
-        if stream.send(&request).is_ok() {
-            let _ = stream.peek(1);
-        }
+        despite_interruption(|| {
+            let Ok(mut stream) = encryption::dial(&self.address) else { return };
+            let mut request = bytes::BytesMut::new();
+            frontend::cancel_request(self.key.process_id, self.key.secret, &mut request);
+            // There is no answer to it: once the server has passed it on, it closes the connection.
+            if stream.send(&request).is_ok() {
+                let _ = stream.peek(1);
+            }
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! MariaDB: sessions, their errors, filling, plans, and what clients leave behind.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -385,13 +386,20 @@ fn plans_come_as_json() {
 /// Runs for days.
 const LONG: &str = "SELECT count(*) FROM seq_1_to_10000000 a, seq_1_to_10000000 b";
 
+thread_local! {
+    static INTERRUPTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As after Ctrl-C, which asks for the cancellation.
 #[test]
 fn a_statement_is_cancelled_from_another_thread() {
+    workahead_engines::wait_until(|| INTERRUPTED.get());
     let (_server, mut session) = database("mcancels");
     let canceller = session.canceller();
     let (done, ended) = std::sync::mpsc::channel();
     // Again and again: on a busy machine the first may come before the statement.
     let other = std::thread::spawn(move || {
+        INTERRUPTED.set(true);
         while ended.recv_timeout(std::time::Duration::from_millis(100)).is_err() {
             canceller.cancel();
         }
