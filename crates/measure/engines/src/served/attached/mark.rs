@@ -86,7 +86,7 @@ impl Mark {
     }
 }
 
-/// Whether there is a table or a view of that name. A table that can't be read is no missing one:
+/// Whether there is a table or a view of that name. A table that can't be read is not missing:
 /// its error is returned.
 pub(super) fn is_there(session: &mut dyn Session, table: &str) -> Result<bool, SessionError> {
     let text = format!("SELECT 1 FROM {table}");
