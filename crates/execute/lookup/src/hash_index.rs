@@ -285,11 +285,6 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
     /// Inserts an entry; the value that the key had before, if it was there.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.hasher.hash_one(&key);
-        self.insert_hashed(hash, key, value)
-    }
-
-    #[inline(always)]
-    fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
         match self.table.add_at_home(hash, (key, value)) {
             Ok(()) => None,
             Err((key, value)) => self.insert_anywhere(hash, key, value),
@@ -347,8 +342,12 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         for (hash, entry) in ahead {
             self.begin_insert(hash, entry, &mut later);
         }
+        self.finish(&mut later);
+    }
+
+    fn finish(&mut self, later: &mut Later<K, V>) {
         while let Some((_, at, entry)) = later.inserts.pop_front() {
-            self.go_on(at, entry, &mut later);
+            self.go_on(at, entry, later);
         }
     }
 
@@ -368,9 +367,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> HashIndex<K, V, S> {
         }
         if self.len() + later.inserts.len() >= self.capacity() {
             // Before the table grows, and buckets are others.
-            while let Some((_, at, entry)) = later.inserts.pop_front() {
-                self.go_on(at, entry, later);
-            }
+            self.finish(later);
             if self.len() >= self.capacity() {
                 // It grows only if the key is not there.
                 drop(self.insert_anywhere(hash, entry.0, entry.1));

@@ -135,13 +135,18 @@ impl<'t, T> TableLookup<'t, T> {
         let mut hashes = [0; BLOCK];
         for (keys, found) in keys.chunks(width).zip(found.chunks_mut(width)) {
             if is_near {
-                self.hint_both(keys, &hash, &mut hashes);
+                // At the entry of the control byte.
+                self.hint::<ToL1, Q>((keys, &mut hashes), &hash, |control, first| {
+                    control.wrapping_sub((first + 1) * size_of::<T>())
+                });
                 for ((key, found), hash) in keys.iter().zip(found).zip(hashes) {
                     *found = self.table.find(hash, |entry| is_key(entry, key));
                 }
                 continue;
             }
-            self.hint_control(keys, &hash, &mut hashes);
+            self.hint::<ToL2, Q>((keys, &mut hashes), &hash, |control, first| {
+                control.wrapping_add(first + GROUP_BYTES - 1)
+            });
             self.first_candidates(&hashes, found);
             for ((key, found), hash) in keys.iter().zip(found).zip(hashes) {
                 if found.is_some_and(|entry| !is_key(entry, key)) {
@@ -151,33 +156,24 @@ impl<'t, T> TableLookup<'t, T> {
         }
     }
 
-    /// Hashes keys, and hints at the control bytes where the search of each begins, if it is known
+    /// Hashes keys, and hints at the first control byte of each one's search, and at the address
+    /// that `other` makes of those of all control bytes and the number of this one: if it is known
     /// where they lie.
     #[inline(always)]
-    fn hint_control<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, hashes: &mut [u64; BLOCK]) {
+    fn hint<H: Hint, Q>(
+        &self,
+        (keys, hashes): (&[Q], &mut [u64; BLOCK]),
+        hash: impl Fn(&Q) -> u64,
+        other: impl Fn(usize, usize) -> usize,
+    ) {
         // A power of two, or there would be no hints.
         let mask = self.table.num_buckets() - 1;
         for (key, kept) in keys.iter().zip(hashes) {
             *kept = hash(key);
             let Some(control) = self.control else { continue };
-            let group = control.wrapping_add(*kept as usize & mask);
-            for byte in [group, group.wrapping_add(GROUP_BYTES - 1)] {
-                ToL2::line(ptr::without_provenance(byte), Intent::Read);
-            }
-        }
-    }
-
-    /// As [`hint_control`](Self::hint_control), and at the entry of the first control byte.
-    #[inline(always)]
-    fn hint_both<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, hashes: &mut [u64; BLOCK]) {
-        let mask = self.table.num_buckets() - 1;
-        for (key, kept) in keys.iter().zip(hashes) {
-            *kept = hash(key);
-            let Some(control) = self.control else { continue };
             let first = *kept as usize & mask;
-            let entry = control.wrapping_sub((first + 1) * size_of::<T>());
-            for address in [control.wrapping_add(first), entry] {
-                ToL1::line(ptr::without_provenance(address), Intent::Read);
+            for address in [control.wrapping_add(first), other(control, first)] {
+                H::line(ptr::without_provenance(address), Intent::Read);
             }
         }
     }

@@ -42,4 +42,5 @@ pub mod stopped_child;
 pub mod stream;
 pub mod table;
 pub mod target;
+mod text;
 mod unavailable;

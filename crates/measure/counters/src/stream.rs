@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Code, Event, Privilege};
 use crate::source::Reading;
+use crate::text::beginning;
 
 /// A slot of 20 counts on each of 8,192 CPUs, the most that Linux has.
 const LINE_BYTES_MAX: usize = 4 << 20;
@@ -343,11 +344,7 @@ const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// The longest beginning of a text that a recording may have.
 pub(crate) fn bounded(mut text: String) -> String {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(beginning(&text, TEXT_BYTES_MAX).len());
     text
 }
 

@@ -287,15 +287,10 @@ mod tests {
 
     use super::*;
 
-    /// Of two functions whose names differ at their end only.
-    fn profile(clock: Clock, events: [u64; 2]) -> Profile {
-        let frame = |end: &str| Frame {
-            name: format!("{}{end}", "x".repeat(1000)),
-            module: "y".repeat(1000),
-            kind: Kind::User,
-        };
-        let function = |(name, self_events): (&str, u64)| Function {
-            frame: frame(name),
+    /// Of two functions with their names and modules.
+    pub(super) fn profile(clock: Clock, names: [(String, String); 2], events: [u64; 2]) -> Profile {
+        let function = |((name, module), self_events): ((String, String), u64)| Function {
+            frame: Frame { name, module, kind: Kind::User },
             self_samples: 1,
             total_samples: 1,
             self_events,
@@ -311,7 +306,7 @@ mod tests {
             lost: 0,
             truncated: 0,
             unsampled_threads: 0,
-            functions: ["a", "b"].into_iter().zip(events).map(function).collect(),
+            functions: names.into_iter().zip(events).map(function).collect(),
             frames: Vec::new(),
             stacks: Vec::new(),
         }
@@ -319,8 +314,10 @@ mod tests {
 
     #[test]
     fn functions_with_long_names_keep_their_own_shares() {
-        let misses = profile(Clock::Event("misses".to_owned()), [9, 1]);
-        let time = profile(Clock::Cycles, [1, 3]);
+        // They differ at their end only.
+        let names = ["a", "b"].map(|end| (format!("{}{end}", "x".repeat(1000)), "y".repeat(1000)));
+        let misses = profile(Clock::Event("misses".to_owned()), names.clone(), [9, 1]);
+        let time = profile(Clock::Cycles, names, [1, 3]);
         let mut of = CellFunctions::new("cell".to_owned(), &misses, (None, flames::FLAME_BYTES));
         of.stand_beside(&misses, &time);
         for row in &of.rows {

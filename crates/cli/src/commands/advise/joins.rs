@@ -9,6 +9,7 @@ use workahead_advise::{JOINS_STUDY, JoinAnswer, JoinsAnswer, JoinsRequest, size}
 use workahead_machine::limits::Limits;
 use workahead_machine::{Machine, regular_file};
 use workahead_study::engine::Stop;
+use workahead_study::label;
 use workahead_study::plans::PlanText;
 use workahead_study::results::Results;
 use workahead_study::runner::End;
@@ -254,8 +255,5 @@ fn row(join: &JoinAnswer) -> [String; 6] {
 
 fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.chars().count() > LENGTH_MAX {
-        true => format!("{}…", text.chars().take(LENGTH_MAX).collect::<String>()),
-        false => text,
-    }
+    label::cut(&text, LENGTH_MAX).into_owned()
 }

@@ -241,6 +241,7 @@ mod tests {
         assert_eq!(signed(-0.5), "-0.500");
         assert_eq!(signed(1e-17), "0.000");
     }
+
     #[test]
     fn every_place_with_a_value_is_a_column() {
         let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("Cargo sets it for tests");

@@ -1,10 +1,12 @@
 //! The summary of a run: findings in a short table.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, Table, TableStyle};
 use workahead_study::cell::Cell;
+use workahead_study::label;
 use workahead_study::measure::INSTRUCTIONS;
 use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Interval, Ratio, Significance};
@@ -74,13 +76,10 @@ fn is_long_line(line: &str) -> bool {
 }
 
 fn cut(text: &str) -> String {
-    let line = |line: &str| match is_long_line(line) {
-        true => line.chars().take(LINE_MAX).chain(['…']).collect(),
-        false => line.to_owned(),
-    };
-    let mut lines: Vec<String> = text.lines().take(LINES_MAX).map(line).collect();
+    let lines = text.lines().take(LINES_MAX);
+    let mut lines: Vec<Cow<'_, str>> = lines.map(|line| label::cut(line, LINE_MAX)).collect();
     if text.lines().nth(LINES_MAX).is_some() {
-        lines.push("…".to_owned());
+        lines.push("…".into());
     }
     lines.join("\n")
 }

@@ -69,6 +69,18 @@ pub(crate) enum First<'t, K, V> {
     Further,
 }
 
+impl<'t, K, V> First<'t, K, V> {
+    /// The value, which the steps say where this one does not.
+    #[inline(always)]
+    pub(super) fn value(self, further: impl FnOnce() -> Option<&'t V>) -> Option<&'t V> {
+        match self {
+            Self::Found(entry) => Some(&entry.1),
+            Self::Missing => None,
+            Self::Further => further(),
+        }
+    }
+}
+
 impl<'t, K, V> Apart<'t, K, V> {
     /// # Safety
     /// There are `count` words, one at least, and as many buckets of slots, which nobody changes

@@ -24,7 +24,7 @@ use workahead_walks::memory::{Hint, ToL1, ToL2};
 use workahead_walks::{Intent, Memory, Prefetching, Row, Sink};
 
 use super::buckets::Home;
-use super::first_step::{Apart, First, FirstStep, Likely, Lines};
+use super::first_step::{Apart, FirstStep, Likely, Lines};
 use super::probe::{Cursor, Places, Probe};
 use super::table::{Step, Table};
 
@@ -53,11 +53,7 @@ pub(super) fn one<'i, K: Borrow<Q>, V, Q: Hash + Eq + ?Sized>(
         FirstStep::Apart(apart) => apart.first(hash, is_key),
         FirstStep::Lines(lines) => lines.first(lines.home(hash), false, is_key),
     };
-    match first {
-        First::Found(entry) => Some(&entry.1),
-        First::Missing => None,
-        First::Further => further(table, hash, key),
-    }
+    first.value(|| further(table, hash, key))
 }
 
 /// Looks all keys up in a small table. A function of its own, whose arguments are all that it reads
@@ -73,11 +69,8 @@ pub(super) fn in_turn<'i, K: Borrow<Q>, V, Q: Hash + Eq, T>(
     if table.bytes() <= HINTED_BYTES {
         for (key, place) in keys.iter().zip(places) {
             let hash = hasher.hash_one(key);
-            *place = of(match apart.first(hash, |other| other.borrow() == key) {
-                First::Found(entry) => Some(&entry.1),
-                First::Missing => None,
-                First::Further => further(table, hash, key),
-            });
+            let first = apart.first(hash, |other| other.borrow() == key);
+            *place = of(first.value(|| further(table, hash, key)));
         }
         return;
     }
@@ -96,11 +89,8 @@ pub(super) fn in_turn<'i, K: Borrow<Q>, V, Q: Hash + Eq, T>(
         }
         begin_next(&mut homes);
         for ((key, place), likely) in keys.iter().zip(places).zip(&likely) {
-            *place = of(match apart.compare(*likely, |other| other.borrow() == key) {
-                First::Found(entry) => Some(&entry.1),
-                First::Missing => None,
-                First::Further => further(table, hasher.hash_one(key), key),
-            });
+            let first = apart.compare(*likely, |other| other.borrow() == key);
+            *place = of(first.value(|| further(table, hasher.hash_one(key), key)));
         }
     }
 }
@@ -147,12 +137,9 @@ where
                 let first = first - blocks_ahead * BLOCK;
                 let places = &mut sink.0[first..];
                 for (at, ((key, home), place)) in keys.iter().zip(&*homes).zip(places).enumerate() {
-                    *place =
-                        sink.1(match lines.first(*home, true, |other| other.borrow() == key) {
-                            First::Found(entry) => Some(&entry.1),
-                            First::Missing => None,
-                            First::Further => self.begin(*home, (first + at) as Row, &mut later),
-                        });
+                    let row = (first + at) as Row;
+                    let first = lines.first(*home, true, |other| other.borrow() == key);
+                    *place = sink.1(first.value(|| self.begin(*home, row, &mut later)));
                 }
             }
             if let Some(keys) = hinted.next() {

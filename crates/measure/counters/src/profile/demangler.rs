@@ -9,13 +9,15 @@ use std::time::Duration;
 use cpp_demangle::DemangleOptions;
 use workahead_machine::guarded::guarded;
 
+use crate::text::beginning;
+
 /// Some names of a hundred bytes take weeks to be read, each of whose parts can be read in two
 /// ways. After one that takes longer than this, C++'s stay as they are in the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest name that is kept, in bytes: longer than any that somebody has written. A file may
 /// have one of hundreds of megabytes, of which each address in its function gets a copy.
-const NAME_BYTES_MAX: usize = 64 << 10;
+pub(super) const NAME_BYTES_MAX: usize = 64 << 10;
 
 /// Reads names.
 pub(super) struct Demangler {
@@ -51,7 +53,7 @@ impl Demangler {
 
     /// A name as its source has it, or else the beginning of what the file has.
     pub(super) fn shown(&self, name: &str) -> String {
-        self.name(name).unwrap_or_else(|| beginning(name).to_owned())
+        self.name(name).unwrap_or_else(|| beginning(name, NAME_BYTES_MAX).to_owned())
     }
 
     /// A name of Rust's or C++'s as their source has it.
@@ -86,13 +88,6 @@ fn cpp(name: &str) -> Option<String> {
     let symbol = cpp_demangle::Symbol::new(name).ok()?;
     symbol.structured_demangle(&mut readable, &DemangleOptions::default()).ok()?;
     Some(readable.0)
-}
-
-/// As much of a name as is kept, in whole characters.
-fn beginning(name: &str) -> &str {
-    let most = NAME_BYTES_MAX.min(name.len());
-    let end = (0..=most).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    &name[..end]
 }
 
 /// A name of a length that somebody may have written: some kilobytes can stand for one without end,

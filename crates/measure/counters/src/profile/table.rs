@@ -6,15 +6,14 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::Clock;
+use super::demangler::NAME_BYTES_MAX;
+use crate::text::beginning;
 use count::{added, functions, prune, sum, unique};
 
 mod count;
 
 /// More frames than are unwound of a program and of the kernel: pictures of stacks recurse.
 const DEPTH_MAX: usize = 1024;
-
-/// As many as a readable name of C++ may have: pages and comparisons repeat names.
-const NAME_BYTES_MAX: usize = 64 << 10;
 
 /// The profile of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,22 +139,14 @@ pub struct Delta {
 impl Frame {
     /// A frame, its names cut where they are longer than a result may have.
     pub(super) fn new(name: &str, module: &str, kind: Kind) -> Self {
-        Self { name: bounded(name).into(), module: bounded(module).into(), kind }
+        let bounded = |name| beginning(name, NAME_BYTES_MAX).into();
+        Self { name: bounded(name), module: bounded(module), kind }
     }
 
     /// A frame for callers that were not unwound.
     pub(super) fn cut() -> Self {
         Self::new("[truncated]", "", Kind::Cut)
     }
-}
-
-/// The longest beginning of a name that a result may have.
-fn bounded(name: &str) -> &str {
-    let mut end = name.len().min(NAME_BYTES_MAX);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    &name[..end]
 }
 
 fn has_sum(mut counts: impl Iterator<Item = u64>) -> bool {

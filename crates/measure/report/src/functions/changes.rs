@@ -117,42 +117,14 @@ fn points(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use workahead_counters::profile::{Frame, Function};
-
+    use super::super::tests::profile;
     use super::*;
-
-    fn profile(events: [u64; 2]) -> Profile {
-        let frame = |name: char| Frame {
-            name: name.to_string().repeat(64 << 10),
-            module: name.to_string().repeat(64 << 10),
-            kind: Kind::User,
-        };
-        let function = |(name, self_events): (char, u64)| Function {
-            frame: frame(name),
-            self_samples: 1,
-            total_samples: 1,
-            self_events,
-            total_events: self_events,
-        };
-        Profile {
-            clock: Clock::Cycles,
-            frequency_hz: 100,
-            duration_s: 1.0,
-            samples: 2,
-            events: events.iter().sum(),
-            kernel_samples: None,
-            lost: 0,
-            truncated: 0,
-            unsampled_threads: 0,
-            functions: ['a', 'b'].into_iter().zip(events).map(function).collect(),
-            frames: Vec::new(),
-            stacks: Vec::new(),
-        }
-    }
 
     #[test]
     fn long_names_are_cut() {
-        let (before, after) = (profile([1, 3]), profile([3, 1]));
+        let names = ["a", "b"].map(|name| (name.repeat(64 << 10), name.repeat(64 << 10)));
+        let before = profile(Clock::Cycles, names.clone(), [1, 3]);
+        let after = profile(Clock::Cycles, names, [3, 1]);
         let Changes { rows, .. } =
             of_pair(("before".to_owned(), &before), ("after".to_owned(), &after));
         assert_eq!(rows.len(), 2);
