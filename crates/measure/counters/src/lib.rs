@@ -20,6 +20,7 @@
 mod core_source;
 pub mod counter;
 pub mod cycles;
+mod encoding;
 pub mod event;
 pub mod evidence;
 pub mod formula;

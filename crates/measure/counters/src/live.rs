@@ -5,13 +5,11 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
-use perf_event::events::{Raw, Software as Kernel};
 use perf_event::{Builder, Counter, ReadFormat};
 
-use crate::core_source::{CoreSource, SOURCES};
-use crate::event::{Code, Event, Privilege, Software};
+use crate::encoding::builder_of;
+use crate::event::{Code, Event, Privilege};
 use crate::source::{CountError, Counting, Reading, Source, Target};
 
 /// The pipeline slots of Intel's fixed counter 3.
@@ -42,7 +40,7 @@ impl Source for Live {
         let mut leader: Option<usize> = None;
         for index in order(group) {
             let event = &group[index];
-            let mut builder = encoded(event)?;
+            let mut builder = builder_of(&event.code, &event.name)?;
             builder.read_format(
                 ReadFormat::GROUP
                     | ReadFormat::TOTAL_TIME_ENABLED
@@ -164,49 +162,5 @@ fn refused(error: &io::Error, event: &str, group: &[Event], target: &Target) -> 
         Errno::BUSY => CountError::Busy,
         Errno::SRCH => CountError::Gone(target.to_string()),
         _ => CountError::Failed(format!("counting {event} of {target}: {}", why())),
-    }
-}
-
-/// A builder of one event.
-fn encoded<'a>(event: &Event) -> Result<Builder<'a>, CountError> {
-    let raw = |config, config1, source: Option<u32>| {
-        let mut builder = Builder::new(Raw::new(config).config1(config1));
-        if let Some(source) = source {
-            builder.attrs_mut().type_ = source;
-        }
-        builder
-    };
-    Ok(match &event.code {
-        Code::Software(software) => Builder::new(kernels(*software)),
-        Code::Core { config, config1 } => {
-            let cores = CoreSource::here();
-            cores.map_or(Ok(()), |cores| cores.check(&event.name, *config))?;
-            raw(*config, *config1, cores.and_then(|cores| cores.number))
-        }
-        Code::Other { source, config, config1 } => {
-            let found = type_of(source).ok_or_else(|| CountError::NoSuchEvent {
-                event: event.name.clone(),
-                why: format!("there is no event source {source}"),
-            });
-            raw(*config, *config1, Some(found?))
-        }
-    })
-}
-
-/// The number that the kernel gave to an event source.
-fn type_of(source: &str) -> Option<u32> {
-    let text = std::fs::read_to_string(Path::new(SOURCES).join(source).join("type")).ok()?;
-    text.trim().parse().ok()
-}
-
-fn kernels(software: Software) -> Kernel {
-    match software {
-        Software::TaskClock => Kernel::TASK_CLOCK,
-        Software::CpuClock => Kernel::CPU_CLOCK,
-        Software::PageFaults => Kernel::PAGE_FAULTS,
-        Software::MinorFaults => Kernel::PAGE_FAULTS_MIN,
-        Software::MajorFaults => Kernel::PAGE_FAULTS_MAJ,
-        Software::ContextSwitches => Kernel::CONTEXT_SWITCHES,
-        Software::CpuMigrations => Kernel::CPU_MIGRATIONS,
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use perf_event::events::{Hardware, Raw, Software};
+use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, SampleFlag};
 use rustix::io::Errno;
 
-use crate::core_source::CoreSource;
-use crate::event::{self, Code};
+use crate::encoding::builder_of;
+use crate::event::Code;
 use crate::profile::{By, Clock, FREQUENCY_MAX_HZ, Options, STACK_BYTES_MAX, unwind};
 use crate::source::CountError;
 
@@ -39,17 +39,7 @@ impl Request {
         sees_kernel: bool,
     ) -> Result<Builder<'static>, CountError> {
         let mut builder = match (&self.clock, &self.code) {
-            (_, Some(Code::Software(software))) => Builder::new(counted_by_kernel(*software)),
-            (_, Some(Code::Core { config, config1 })) => {
-                let cores = CoreSource::here();
-                cores.map_or(Ok(()), |cores| cores.check(self.clock.unit(), *config))?;
-                Builder::new(Raw::new(*config).config1(*config1))
-            }
-            (_, Some(Code::Other { source, config, config1 })) => {
-                let mut builder = Builder::new(Raw::new(*config).config1(*config1));
-                builder.attrs_mut().type_ = source_number(source)?;
-                builder
-            }
+            (clock, Some(code)) => builder_of(code, clock.unit())?,
             (Clock::Cycles, None) => Builder::new(Hardware::CPU_CYCLES),
             (_, None) => Builder::new(Software::CPU_CLOCK),
         };
@@ -74,27 +64,6 @@ impl Request {
         }
         Ok(builder)
     }
-}
-
-fn counted_by_kernel(event: event::Software) -> Software {
-    match event {
-        event::Software::TaskClock => Software::TASK_CLOCK,
-        event::Software::CpuClock => Software::CPU_CLOCK,
-        event::Software::PageFaults => Software::PAGE_FAULTS,
-        event::Software::MinorFaults => Software::PAGE_FAULTS_MIN,
-        event::Software::MajorFaults => Software::PAGE_FAULTS_MAJ,
-        event::Software::ContextSwitches => Software::CONTEXT_SWITCHES,
-        event::Software::CpuMigrations => Software::CPU_MIGRATIONS,
-    }
-}
-
-fn source_number(source: &str) -> Result<u32, CountError> {
-    let file = format!("/sys/bus/event_source/devices/{source}/type");
-    let number = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| CountError::NoSuchEvent {
-        event: source.to_owned(),
-        why: format!("no number in {file}"),
-    })
 }
 
 /// Whether the kernel could take these options.
