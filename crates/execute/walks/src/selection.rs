@@ -36,10 +36,17 @@ impl SelectionVector {
         std::mem::take(&mut self.values)
     }
 
+    /// The words of [`found`](Self::found), each with the values of its keys.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        self.found.iter().copied().zip(self.values().chunks(BLOCK))
+    }
+
     /// Whether each key is in the table, and its value or anything, in order.
-    pub fn each(&self) -> impl Iterator<Item = (bool, u64)> + '_ {
-        let bits = self.found.iter().flat_map(|word| (0..BLOCK).map(move |at| word >> at & 1 != 0));
-        bits.zip(self.values().iter().copied())
+    #[cfg(test)]
+    pub(crate) fn each(&self) -> impl Iterator<Item = (bool, u64)> {
+        self.blocks().flat_map(|(found, values)| {
+            values.iter().enumerate().map(move |(at, value)| (found >> at & 1 != 0, *value))
+        })
     }
 
     /// Place and value of each key that is in the table, in order: fast if they are few.

@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use workahead_walks::selection::SelectionVector;
+use workahead_walks::selection::{BLOCK, SelectionVector};
 use workahead_walks::walk::Row;
-
-/// If fewer than one key in this many hits, a branch on each is guessed well.
-const SPARSE: usize = 8;
 
 /// Matching rows of both sides, side by side.
 #[derive(Debug, Default)]
@@ -55,33 +52,34 @@ impl Matches {
         self.build.push(build);
     }
 
-    /// Appends the probe rows that hit, and their values. If more than a few hit, they are written
-    /// unconditionally and kept on a hit.
+    /// Appends the probe rows that hit, the first of which is `first`, and their values.
     pub(super) fn extend<T: Copy + Default>(
         (probe, build): (&mut Vec<Row>, &mut Vec<T>),
-        rows: Range<Row>,
+        first: Row,
         selection: &SelectionVector,
         of: impl Fn(u64) -> T,
     ) {
-        let hits = selection.hits();
-        if hits * SPARSE < rows.len() {
-            probe.reserve(hits);
-            build.reserve(hits);
-            for (at, value) in selection.hits_each() {
-                probe.push(rows.start + at as Row);
-                build.push(of(value));
+        let (kept, hits) = (probe.len(), selection.hits());
+        probe.resize(kept + hits, 0);
+        build.resize(kept + hits, T::default());
+        let (mut probe, mut build) = (&mut probe[kept..], &mut build[kept..]);
+        for ((mut found, values), first) in selection.blocks().zip((first..).step_by(BLOCK)) {
+            let hits = found.count_ones() as usize;
+            let (rows, rest_of_rows) = probe.split_at_mut(hits);
+            let (taken, rest_of_taken) = build.split_at_mut(hits);
+            (probe, build) = (rest_of_rows, rest_of_taken);
+            if hits == BLOCK {
+                rows.iter_mut().zip(first..).for_each(|(row, number)| *row = number);
+                taken.iter_mut().zip(values).for_each(|(to, value)| *to = of(*value));
+                continue;
             }
-            return;
+            // As many turns as hits, which is known ahead: no branch on a single key.
+            for (row, to) in rows.iter_mut().zip(taken) {
+                let at = found.trailing_zeros();
+                found &= found - 1;
+                (*row, *to) = (first + at, of(values[at as usize]));
+            }
         }
-        let mut kept = probe.len();
-        probe.resize(kept + rows.len(), 0);
-        build.resize(kept + rows.len(), T::default());
-        for (row, (found, value)) in rows.zip(selection.each()) {
-            (probe[kept], build[kept]) = (row, of(value));
-            kept += usize::from(found);
-        }
-        probe.truncate(kept);
-        build.truncate(kept);
     }
 
     /// Moves another's matches to the end.

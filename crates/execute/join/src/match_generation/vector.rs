@@ -79,8 +79,7 @@ impl MatchGenerator {
         self.metrics.matched_rows += hits as u64;
         let payload = table.data.payload.is_some();
         if let Some(bitmap) = &table.match_bitmap {
-            let hits = selection.each().filter(|(found, _)| *found);
-            hits.for_each(|(_, value)| bitmap.set(table.bit(value)));
+            selection.hits_each().for_each(|(_, value)| bitmap.set(table.bit(value)));
         }
         let rows = first..first + selection.values().len() as Row;
         self.next_row = rows.end as usize;
@@ -101,13 +100,17 @@ impl MatchGenerator {
             self.out.build.extend(selection.values().iter().map(|value| *value as Row));
         } else if table.output_rules.probe == SideOutput::Unmatched {
             self.out.probe.extend(rows);
-            let row = |(found, value)| if found { value as Row } else { NO_ROW };
-            self.out.build.extend(selection.each().map(row));
+            for (found, values) in selection.blocks() {
+                let row = |(at, value): (usize, &u64)| {
+                    if found >> at & 1 == 0 { NO_ROW } else { *value as Row }
+                };
+                self.out.build.extend(values.iter().enumerate().map(row));
+            }
         } else if payload {
-            Matches::extend((&mut self.out.probe, &mut self.out.values), rows, selection, |v| v);
+            Matches::extend((&mut self.out.probe, &mut self.out.values), first, selection, |v| v);
         } else {
             let row = |value| value as Row;
-            Matches::extend((&mut self.out.probe, &mut self.out.build), rows, selection, row);
+            Matches::extend((&mut self.out.probe, &mut self.out.build), first, selection, row);
         }
         if let Some(rows) = self.keys.rows() {
             let keys = &mut self.out.probe[start..];
