@@ -162,14 +162,19 @@ impl Arguments {
         }
     }
 
-    /// Whether the run is complete, with enough rounds for an interval.
+    /// Whether the run is complete, with enough rounds for an interval. Of TPC-DS that is ours with
+    /// one thread: all arms with two take two hours.
     pub(crate) fn is_whole(&self) -> bool {
+        let (threads, arms) = match self.suite {
+            Suite::Tpcds => (&[1][..], &[Arm::Ours][..]),
+            _ => (&[1, 2][..], &Arm::OURS[..]),
+        };
         self.queries.len() == self.suite.queries()
             && self.scale >= 1.0
             && self.rounds >= ROUNDS
-            && self.threads == [1, 2]
+            && threads.iter().all(|threads| self.threads.contains(threads))
             && self.storages == self.suite.storages()
-            && (self.arms == Arm::OURS || self.duckdb)
+            && (self.duckdb || arms.iter().all(|arm| self.arms.contains(arm)))
             && self.memory_mb.is_none()
     }
 }
