@@ -166,7 +166,7 @@ impl Arguments {
     /// one thread: all arms with two take two hours.
     pub(crate) fn is_whole(&self) -> bool {
         let (threads, arms) = match self.suite {
-            Suite::Tpcds => (&[1][..], &[Arm::Ours][..]),
+            SuiteName::Tpcds => (&[1][..], &[Arm::Ours][..]),
             _ => (&[1, 2][..], &Arm::OURS[..]),
         };
         self.queries.len() == self.suite.queries()
