@@ -94,6 +94,12 @@ impl Metrics {
         found.ok().map(|at| &self.values[self.places[at]])
     }
 
+    /// Some of them, for those who hold many.
+    #[must_use]
+    pub fn only(&self, is_meant: impl Fn(&MetricValue) -> bool) -> Self {
+        self.values.iter().filter(|valued| is_meant(valued)).cloned().collect()
+    }
+
     /// The values over all CPUs by name, for a study's samples: `cpi`, `cpi_user`, `cpi_kernel`.
     #[must_use]
     pub fn measures(&self) -> Vec<(String, f64)> {

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 use workahead_counters::event::Privilege;
 use workahead_counters::metrics::{MetricValue, Metrics, PRIVILEGES};
+use workahead_counters::siblings::CAUSES;
 use workahead_counters::stream::Stream;
 use workahead_study::cell::Cell;
 
@@ -75,6 +76,8 @@ pub(crate) struct UnavailableMetrics {
     pub(crate) is_long: bool,
 }
 
+/// Cells in it: each has up to three columns of more than a hundred metrics.
+const CELLS_MAX: usize = 500;
 /// More names than this are folded away.
 const NAMES_MAX: usize = 14;
 /// So are more reasons than this.
@@ -93,7 +96,7 @@ impl<'a> CellCounts<'a> {
     /// `None` where nothing was counted in the cell.
     fn new(view: &View<'_>, cell: &'a Cell) -> Option<Self> {
         let stream = view.results.counts(cell.index)?;
-        let metrics = Metrics::of(&stream);
+        let metrics = Metrics::of(&stream).only(is_used);
         let is_there = |side: &Privilege| {
             metrics.values().iter().any(|one| one.privilege == *side && is_over_all(one))
         };
@@ -119,6 +122,12 @@ impl<'a> CellCounts<'a> {
     }
 }
 
+/// Whether a figure may be of it: on a CPU by itself only causes of stalls are looked at. A machine
+/// may have thousands of CPUs, and those of all cells are held at once.
+fn is_used(one: &MetricValue) -> bool {
+    one.cpu.is_none() || CAUSES.iter().any(|(_, name)| *name == one.metric.name)
+}
+
 fn is_over_all(one: &MetricValue) -> bool {
     one.cpu.is_none() && one.value.is_some()
 }
@@ -136,8 +145,8 @@ pub(crate) fn counted(view: &View<'_>) -> Option<CountsSection> {
     if view.results.spec.method.counters.is_empty() {
         return None;
     }
-    let cells: Vec<CellCounts<'_>> =
-        view.cells().iter().filter_map(|cell| CellCounts::new(view, cell)).collect();
+    let counted = view.cells().iter().filter_map(|cell| CellCounts::new(view, cell));
+    let cells: Vec<CellCounts<'_>> = counted.take(CELLS_MAX).collect();
     let groups = by_surroundings(view, &cells);
     let (pairs, of_bars) = bars::pairs(view, &groups);
     let (overlaps, of_overlaps) = overlap::overlaps(view, &groups);
@@ -217,9 +226,13 @@ fn name(view: &View<'_>, cell: &Cell) -> String {
 
 /// Columns that a reader may look for.
 fn columns(view: &View<'_>, cells: &[CellCounts<'_>]) -> Vec<String> {
-    let mut entries = Vec::new();
+    let (mut entries, mut left_out) = (Vec::new(), 0);
     for cell in view.cells() {
         if cells.iter().any(|of| of.cell.index == cell.index) {
+            continue;
+        }
+        if cells.len() == CELLS_MAX && view.results.counts(cell.index).is_some() {
+            left_out += 1;
             continue;
         }
         let reasons = view.results.uncollected(cell.index);
@@ -231,6 +244,11 @@ fn columns(view: &View<'_>, cells: &[CellCounts<'_>]) -> Vec<String> {
     }
     let mut sentences: Vec<String> =
         by_reason(entries).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
+    if left_out > 0 {
+        let more = format!("{} more", words::counted(left_out, "cell"));
+        let why = format!("counts of at most {CELLS_MAX} are on a page");
+        sentences.push(sentence(&[more], &why));
+    }
     let is_missing = |side: &Privilege| !cells.iter().any(|of| of.sides.contains(side));
     let missing: Vec<String> = PRIVILEGES
         .into_iter()
@@ -294,4 +312,27 @@ fn by_reason(entries: impl IntoIterator<Item = (String, String)>) -> Vec<(String
 fn each_once(entries: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut known = HashSet::new();
     entries.into_iter().filter(|words| known.insert(words.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use workahead_counters::metric;
+
+    use super::*;
+
+    #[test]
+    fn of_a_cpu_by_itself_only_causes_of_stalls_are_held() {
+        let of = |name: &str, cpu| MetricValue {
+            metric: metric::named(name).unwrap(),
+            privilege: Privilege::Both,
+            cpu,
+            value: Some(1.0),
+            why: None,
+            instead: None,
+            slots: 1,
+            noisy: false,
+        };
+        assert!(is_used(&of("cpi", None)) && is_used(&of("l3_mpki", Some(7))));
+        assert!(!is_used(&of("cpi", Some(7))));
+    }
 }

@@ -308,6 +308,14 @@ fn what_could_not_be_collected() {
     assert!(markdown.contains("## Which functions the time goes to"));
 }
 
+/// Of very many cells the page has the counts of some.
+#[test]
+fn counts_of_very_many_cells_do_not_fill_the_page() {
+    let html = render(&sample::collected::counted(503), &[]).unwrap();
+    let left_out = "No column for 3 cells more: counts of at most 500 are on a page.";
+    assert!(html.contains(left_out), "it is not on the page");
+}
+
 /// Of many cells the page has the flame graphs of a few, and the command for the others.
 #[test]
 fn flame_graphs_of_many_cells_do_not_fill_the_page() {

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde::Serialize;
 use workahead_advise::causes::Causes;
-use workahead_study::comparison::{Comparison, Line};
+use workahead_study::comparison::{Comparison, Difference, Line};
+use workahead_study::label;
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::results::Results;
 use workahead_study::statistics::{Significance, UnpairedComparison};
@@ -19,6 +20,9 @@ use crate::output;
 
 /// Cells of one result only beyond this number are counted, not named.
 const NAMED_MAX: usize = 6;
+
+/// Characters of a setting or a reason; JSON and the page have all.
+const CHARS_MAX: usize = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -117,18 +121,26 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
     }
     summary::right(&mut table, 1..4);
     let [sentence, tally] = workahead_report::comparison_in_words(compared);
+    let sentence = output::one_line(&sentence);
     let mut parts = vec![format!("{sentence}\n{tally}"), summary::lines(table)];
     if !compared.differences.is_empty() {
-        let lines = compared
-            .differences
-            .iter()
-            .map(|one| format!("  {}: {} before, {} after", one.name, one.before, one.after));
-        parts.push(format!("Other differences:\n{}", lines.collect::<Vec<_>>().join("\n")));
+        let lines: Vec<String> = compared.differences.iter().map(difference).collect();
+        parts.push(format!("Other differences:\n{}", lines.join("\n")));
     }
     parts.extend(absent(compared));
     parts.extend(only("before", &compared.only_before));
     parts.extend(only("after", &compared.only_after));
     parts.join("\n\n")
+}
+
+fn difference(one: &Difference) -> String {
+    let [name, before, after] = [&one.name, &one.before, &one.after].map(|text| short(text));
+    format!("  {name}: {before} before, {after} after")
+}
+
+/// What a study or a server says, on one line.
+fn short(text: &str) -> String {
+    label::cut(&output::one_line(text), CHARS_MAX).into_owned()
 }
 
 /// Cells without a figure in one of the results, by reason.
@@ -137,14 +149,16 @@ fn absent(compared: &Comparison) -> Option<String> {
     for reason in compared.lines.iter().filter_map(|line| line.missing.as_deref()) {
         *reasons.entry(reason).or_default() += 1;
     }
-    let line =
-        |(reason, cells): (&str, usize)| format!("  {}: {reason}", summary::count(cells, "cell"));
+    let line = |(reason, cells): (&str, usize)| {
+        format!("  {}: {}", summary::count(cells, "cell"), short(reason))
+    };
     let lines: Vec<String> = reasons.into_iter().map(line).collect();
     (!lines.is_empty()).then(|| format!("Without a figure:\n{}", lines.join("\n")))
 }
 
 fn only(when: &str, cells: &[String]) -> Option<String> {
-    let named = cells.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join("; ");
+    let named = cells.iter().take(NAMED_MAX).map(|cell| output::one_line(cell));
+    let named = named.collect::<Vec<_>>().join("; ");
     let more = match cells.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -165,7 +179,7 @@ fn row(line: &Line, (before, after): (&Results, &Results), unit: &Unit) -> [Stri
     });
     let remarks = [shown, line.plan.map(|label| label.text().to_owned())];
     [
-        line.label.clone(),
+        output::one_line(&line.label),
         figure(before, line.before),
         figure(after, line.after),
         line.speedup.map(ratio).unwrap_or_default(),
@@ -178,5 +192,26 @@ fn ratio(one: UnpairedComparison) -> String {
     match one.interval {
         None => format!("{:.2}", one.ratio),
         Some(ends) => format!("{:.2} ({:.2} to {:.2})", one.ratio, ends.low, ends.high),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_setting_has_lines_that_pass_for_ours() {
+        let long = "x".repeat(1 << 20);
+        let one = Difference {
+            name: "sql".to_owned(),
+            before: "select 1\n\nreport: /tmp/other.html".to_owned(),
+            after: long,
+        };
+        let line = difference(&one);
+        let wanted = "  sql: select 1 report: /tmp/other.html before, xxx";
+        assert!(line.starts_with(wanted) && line.ends_with("xx… after"), "{}", line.len());
+        assert!(!line.contains('\n') && line.chars().count() < CHARS_MAX + 100);
+        let named = only("after", &["a\nb".to_owned(), "c".to_owned()]);
+        assert_eq!(named.as_deref(), Some("Only after: a b; c"));
     }
 }

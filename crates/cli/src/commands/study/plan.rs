@@ -101,8 +101,9 @@ fn text(spec: &Spec, facts: &Facts<'_>) -> Result<String, std::fmt::Error> {
         table.add_row(row);
     }
     let mut text = String::new();
-    writeln!(text, "{}: {}\n{}", spec.id, spec.title, spec.question)?;
-    writeln!(text, "same in every cell: {}", one_line(&same))?;
+    let [title, question] = [&spec.title, &spec.question].map(|words| output::one_line(words));
+    writeln!(text, "{}: {title}\n{question}", spec.id)?;
+    writeln!(text, "same in every cell: {}", output::one_line(&one_line(&same)))?;
     writeln!(text, "{}", summary::lines(table))?;
     writeln!(
         text,

@@ -12,6 +12,8 @@ use workahead_study::results::{Finding, Results};
 use workahead_study::statistics::{Interval, Ratio, Significance};
 use workahead_study::throughput::Unit;
 
+use crate::output;
+
 /// Longer tables are left to the report; here each block then has one row, its fastest cell.
 const ROWS_MAX: usize = 40;
 
@@ -87,7 +89,9 @@ fn cut(text: &str) -> String {
 /// Findings, claims of the paper, path of the report.
 pub(crate) fn text(results: &Results, report: &Path) -> String {
     let findings = results.findings();
-    let mut parts = vec![format!("{}\n{}", results.spec.title, results.spec.question)];
+    let [title, question] =
+        [&results.spec.title, &results.spec.question].map(|words| output::one_line(words));
+    let mut parts = vec![format!("{title}\n{question}")];
     match findings.len() > ROWS_MAX {
         _ if !results.is_timed() => parts.push(counted(results, &findings)),
         true => parts.push(fastest(results, &findings)),

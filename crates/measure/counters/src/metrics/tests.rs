@@ -178,6 +178,10 @@ fn each_value_is_found() {
     assert!(metrics.values().iter().any(|valued| valued.cpu == Some(7)));
     assert!(metrics.get("branch_mpki", Privilege::User, Some(8)).is_none());
     assert!(metrics.get("branch", Privilege::User, None).is_none());
+    let together = metrics.only(|valued| valued.cpu.is_none());
+    assert!(together.get("branch_share", Privilege::User, None).is_some());
+    assert!(together.get("branch_share", Privilege::User, Some(7)).is_none());
+    assert!(together.values().iter().all(|valued| valued.cpu.is_none()));
 }
 
 #[test]

@@ -190,7 +190,8 @@ impl Canceller {
     /// Requests the cancellation; the connection's statement then fails with error 1317.
     pub fn cancel(&self) {
         despite_interruption(|| {
-            if let Ok(mut other) = Connection::open(&self.address) {
+            // Of a server that answers nothing, this is not waited for without end either.
+            if let Ok(mut other) = Connection::open_briefly(&self.address) {
                 // It may have ended by itself.
                 let _ = other.run(&format!("KILL QUERY {}", self.connection));
             }

@@ -7,8 +7,12 @@ use workahead_workloads::session::SessionError;
 
 use super::wire::garbled;
 
+/// The most of a packet that is kept: one may have a GiB, and each client has its own.
+const PACKET_BYTES_MAX: usize = 16 << 10;
+
 /// A packet that begins with 0xff as a session's error.
 pub(super) fn read(packet: &[u8]) -> SessionError {
+    let packet = packet.get(..PACKET_BYTES_MAX).unwrap_or(packet);
     // An error before the greeting has no SQLSTATE.
     let capabilities = match packet.get(3) {
         Some(b'#') => CapabilityFlags::CLIENT_PROTOCOL_41,
@@ -61,5 +65,13 @@ mod tests {
         let says = read(b"\xff\x10\x04Too many connections");
         assert_eq!(says, SessionError::Failed("Too many connections (error 1040)".to_owned()));
         assert!(matches!(read(b"\xff\x10"), SessionError::Gone(_)));
+    }
+
+    #[test]
+    fn a_long_refusal_is_cut_and_keeps_its_number() {
+        let long = [b"\xff\x26\x04#23000".to_vec(), b"x".repeat(1 << 20)].concat();
+        let SessionError::Duplicate(says) = read(&long) else { panic!("it is a duplicate") };
+        assert!(says.len() < 2 * PACKET_BYTES_MAX, "{}", says.len());
+        assert!(says.starts_with("xxx") && says.ends_with("x (error 1062)"));
     }
 }

@@ -7,6 +7,9 @@ use workahead_workloads::session::SessionError;
 
 use super::wire::{Message, garbled};
 
+/// The most of a field that is kept: a message may have a GiB, and each client has its own.
+const FIELD_BYTES_MAX: usize = 16 << 10;
+
 /// An ErrorResponse as a session's error.
 pub(super) fn read(message: Message<'_>) -> SessionError {
     match Parsed::parse(&mut BytesMut::from(message.whole)) {
@@ -32,7 +35,9 @@ impl Refusal {
     fn read(mut fields: ErrorFields<'_>) -> std::io::Result<Refusal> {
         let mut refusal = Refusal::default();
         while let Some(field) = fields.next()? {
-            let text = String::from_utf8_lossy(field.value_bytes()).into_owned();
+            let all = field.value_bytes();
+            let kept = all.get(..FIELD_BYTES_MAX).unwrap_or(all);
+            let text = String::from_utf8_lossy(kept).into_owned();
             match field.type_() {
                 // The one that is never translated.
                 b'V' => refusal.severity = text,
@@ -118,5 +123,15 @@ mod tests {
         let fields = [(b'C', "23505"), (b'M', "duplicate\nkey"), (b'D', "Key (a)=(1)\n exists.")];
         let says = "duplicate key: Key (a)=(1) exists. (SQLSTATE 23505)";
         assert_eq!(error(&fields), SessionError::Duplicate(says.to_owned()));
+    }
+
+    #[test]
+    fn a_long_refusal_is_cut_and_keeps_its_state() {
+        let long = "x".repeat(1 << 20);
+        let long = long.as_str();
+        let fields = [(b'M', long), (b'D', long), (b'H', long), (b'C', "23505")];
+        let SessionError::Duplicate(says) = error(&fields) else { panic!("it is a duplicate") };
+        assert!(says.len() < 4 * FIELD_BYTES_MAX, "{}", says.len());
+        assert!(says.starts_with("xxx") && says.ends_with("x (SQLSTATE 23505)"));
     }
 }

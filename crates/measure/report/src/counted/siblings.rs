@@ -13,7 +13,7 @@ use workahead_counters::siblings::{Sibling, siblings};
 
 use super::bars::Panel;
 use super::costs::{self, Costs, ghz};
-use super::{CellCounts, each_once, name};
+use super::{CellCounts, each_once, is_over_all, name};
 use crate::chart::Screen;
 use crate::chart::stacked::{Bar, Stacked};
 use crate::number;
@@ -61,7 +61,7 @@ pub(crate) struct Row {
 struct CellSeries<'a, 'b> {
     of: &'b CellCounts<'a>,
     siblings: Vec<Sibling>,
-    /// The metrics of each series.
+    /// The metrics of each series that have a value over all its CPUs.
     metrics: Vec<Metrics>,
     ghz: Option<f64>,
 }
@@ -159,7 +159,8 @@ fn side_of(of: &CellCounts<'_>) -> Privilege {
 
 impl<'a, 'b> CellSeries<'a, 'b> {
     fn new(of: &'b CellCounts<'a>, siblings: Vec<Sibling>) -> Self {
-        let metrics = siblings.iter().map(|one| Metrics::of(&of.stream.on(&one.cpus))).collect();
+        let metrics = |one: &Sibling| Metrics::of(&of.stream.on(&one.cpus)).only(is_over_all);
+        let metrics = siblings.iter().map(metrics).collect();
         Self { of, siblings, metrics, ghz: ghz(of).ok() }
     }
 

@@ -131,6 +131,16 @@ pub(crate) fn many() -> Results {
     reaching(&text, &reach, &collection)
 }
 
+/// Cells with counts, more than a page has columns for.
+pub(crate) fn counted(cells: usize) -> Results {
+    let (head, rest) = STUDY.split_once("[axes]").unwrap();
+    let (_, method) = rest.split_once("[method]").unwrap();
+    let method = method.replace("{ case = \"siblings out\" }", "{ clients = 1 }");
+    let clients: Vec<String> = (1..=cells).map(|clients| clients.to_string()).collect();
+    let text = format!("{head}[axes]\nclients = [{}]\n[method]{method}", clients.join(", "));
+    with(&text, &|_, seen| Collection { counts: Some(software(seen)), ..Collection::default() })
+}
+
 /// Each sample of a cell is by something else: time, misses of the last level, walks.
 pub(crate) fn by_misses() -> Results {
     let method = "profile_hz = 99\nprofile_by = [\"time\", \"l3_misses\", \"dtlb_misses\"]";

@@ -29,9 +29,10 @@ impl Results {
         joined(self.collections(cell).filter_map(|collection| collection.counts.as_ref()))
     }
 
-    /// Every metric of a cell, from the slots of all its repetitions.
+    /// Every metric of a cell over all CPUs, from the slots of all its repetitions.
     pub fn metrics(&self, cell: usize) -> Option<Metrics> {
-        self.counts(cell).map(|counts| Metrics::of(&counts))
+        let over_all = |counts: Stream| Metrics::of(&counts).only(|one| one.cpu.is_none());
+        self.counts(cell).map(over_all)
     }
 
     /// The profile of a cell, over all repetitions with the clock of the first. Its stacks are
