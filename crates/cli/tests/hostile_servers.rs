@@ -264,6 +264,7 @@ fn a_server_that_leaves_a_setting_unanswered_is_given_up() {
 #[test]
 fn a_server_that_falls_silent_is_left_wherever_it_does() {
     let study = ["study", "run", "tiny.toml", "--no-limits", "--attach"];
+    let writing = ["study", "run", "tiny.toml", "--no-limits", "--allow-writes", "--attach"];
     let capacity = ["capacity", "--for", "60s", "--attach"];
     for (command, silent) in [
         (&study[..], "is_superuser"),
@@ -271,6 +272,7 @@ fn a_server_that_falls_silent_is_left_wherever_it_does() {
         (&study, "SHOW server_version"),
         (&study, "set_config"),
         (&study, "SHOW search_path"),
+        (&writing, "FROM workahead_data"),
         (&capacity, "is_superuser"),
         (&capacity, "pg_stat_database"),
     ] {
