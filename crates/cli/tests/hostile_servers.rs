@@ -20,6 +20,8 @@ enum Answer {
     Silence,
     /// To texts with this in them only.
     SilenceTo(&'static str),
+    /// In the run.
+    SilentRun,
     /// In the run, the length of a row, and nothing of it.
     LongRow,
 }
@@ -85,6 +87,7 @@ fn serve(mut stream: TcpStream, answer: Answer) -> io::Result<()> {
                 stream.write_all(&notice)?;
             },
             (b'E', Answer::Silence) => silence(),
+            (b'E', Answer::SilentRun) if runs => silence(),
             (b'E', Answer::LongRow) if runs => {
                 stream.write_all(b"D\x3f\xff\xff\xff")?;
                 // It leaves in good order, with all read that there is: the Sync too.
@@ -261,6 +264,7 @@ fn a_server_that_leaves_a_setting_unanswered_is_given_up() {
 #[test]
 fn a_server_that_falls_silent_is_left_wherever_it_does() {
     let study = ["study", "run", "tiny.toml", "--no-limits", "--attach"];
+    let writing = ["study", "run", "tiny.toml", "--no-limits", "--allow-writes", "--attach"];
     let capacity = ["capacity", "--for", "60s", "--attach"];
     for (command, silent) in [
         (&study[..], "is_superuser"),
@@ -268,6 +272,7 @@ fn a_server_that_falls_silent_is_left_wherever_it_does() {
         (&study, "SHOW server_version"),
         (&study, "set_config"),
         (&study, "SHOW search_path"),
+        (&writing, "FROM workahead_data"),
         (&capacity, "is_superuser"),
         (&capacity, "pg_stat_database"),
     ] {
@@ -286,13 +291,15 @@ fn a_server_that_falls_silent_is_left_wherever_it_does() {
 
 #[test]
 fn a_silent_server_is_left_at_the_first_interruption() {
-    let (place, url) = answering(Answer::Silence);
-    let child = place.start(&["study", "run", "tiny.toml", "--no-limits", "--attach", &url]);
-    std::thread::sleep(Duration::from_secs(2));
-    let start = Instant::now();
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "it went on for {:?}", start.elapsed());
-    let said = text(&output.stderr);
-    assert!(said.contains("interrupted") && said.lines().count() == 1, "{said}");
+    for answer in [Answer::Silence, Answer::SilentRun] {
+        let (place, url) = answering(answer);
+        let child = place.start(&["study", "run", "tiny.toml", "--no-limits", "--attach", &url]);
+        std::thread::sleep(Duration::from_secs(2));
+        let start = Instant::now();
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(2), "it went on for {:?}", start.elapsed());
+        let said = text(&output.stderr);
+        assert!(said.lines().last().is_some_and(|line| line.contains("interrupted")), "{said}");
+    }
 }

@@ -18,21 +18,12 @@ impl BoundedTexts {
     /// # Errors
     /// [`SessionError::Gone`] when there are too many: such a connection is given up.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), SessionError> {
-        self.count(text)?;
-        self.texts.push(text.to_owned());
-        Ok(())
-    }
-
-    /// Counts one that is kept elsewhere.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push).
-    pub(crate) fn count(&mut self, text: &str) -> Result<(), SessionError> {
         self.bytes += size_of::<String>() + text.len();
         if self.bytes > BYTES_MAX {
             let says = "its answer has more than 16 MiB where a few lines are usual";
             return Err(SessionError::Gone(says.to_owned()));
         }
+        self.texts.push(text.to_owned());
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! Connections to databases: how clients open them, and what they offer beyond the sessions of
 //! workloads.
 
+#[cfg(test)]
+pub(crate) mod fake;
+
 use std::sync::Arc;
 
 use workahead_study::plans::PlanText;

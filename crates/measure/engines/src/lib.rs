@@ -21,6 +21,7 @@
 pub mod address;
 pub mod attach;
 mod bounded_texts;
+mod cancellation;
 pub mod collector;
 pub mod configuration;
 pub mod connector;

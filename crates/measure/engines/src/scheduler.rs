@@ -135,7 +135,7 @@ impl Engine for WithScheduler {
     fn run(&mut self, cell: &Cell, stop: &Stop) -> Result<Sample, EngineError> {
         let (choice, rest) = read(cell)?;
         let Some(choice) = choice else { return self.0.run(&rest, stop) };
-        let over = kernel::begin(&choice)?;
+        let over = kernel::begin(&choice, stop)?;
         let mut sample = self.0.run(&rest, stop)?;
         sample.measures.extend(over.end()?);
         Ok(sample)

@@ -100,6 +100,7 @@ use sample::{CellCollector, RunContext};
 use work::Work;
 
 use crate::attach::Target;
+use crate::cancellation::until_stopped;
 use crate::collector::{Collector, Part};
 use crate::server::Explain;
 use crate::valgrind::{ValgrindRunner, no_model};
@@ -310,7 +311,7 @@ impl DatabaseEngine {
         let writes = self.database.may_write();
         let reset = workload.reset(self.database.dialect()).filter(|_| writes);
         match reset {
-            Some(texts) if self.data.as_ref() == Some(&data) => self.say(&texts),
+            Some(texts) if self.data.as_ref() == Some(&data) => self.say(&texts, stop),
             reset => {
                 self.data = None;
                 if let Some(filled) = self.database.restore(&data, workload.as_ref(), stop)? {
@@ -319,20 +320,23 @@ impl DatabaseEngine {
                 // Data that can't be reset is of no use to the next repetition.
                 let Some(texts) = reset else { return Ok(()) };
                 self.data = Some(data);
-                self.say(&texts)
+                self.say(&texts, stop)
             }
         }
     }
 
-    fn say(&self, texts: &[String]) -> Result<(), EngineError> {
+    fn say(&self, texts: &[String], stop: &Stop) -> Result<(), EngineError> {
         if texts.is_empty() {
             return Ok(());
         }
         let failed = |text: &str, error| EngineError::failed(format!("`{text}`: {error}"));
         let connection = self.database.connector()?.open();
         let mut connection = connection.map_err(|error| failed("connect", error))?;
-        let session = connection.session();
-        texts.iter().try_for_each(|text| session.run(text).map_err(|error| failed(text, error)))
+        let said = until_stopped(connection.as_mut(), stop, |one| {
+            let session = one.session();
+            texts.iter().try_for_each(|text| session.run(text).map_err(|error| failed(text, error)))
+        });
+        said?
     }
 
     fn measured(

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -26,38 +26,50 @@ use crate::tls;
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// How often an interruption is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a statement goes on after an interruption, which has it cancelled, and how long its
+/// cancellation takes at most: with the fifth of a second until that begins, less than a second.
+const LEAVE_LIMIT: Duration = Duration::from_millis(700);
 /// Whether the user interrupted.
 static INTERRUPTED: OnceLock<fn() -> bool> = OnceLock::new();
 /// Room for the answers of short statements; longer pieces make it grow.
 const ROOM_BYTES: usize = 32 << 10;
+/// Bytes of a write: a socket of the file system waits anew for each of its buffers, which a
+/// message of a gigabyte fills thousands of times.
+const PIECE_BYTES: usize = 256 << 10;
 
-/// Has answers with a time limit be waited for only until this says that the user interrupted.
+/// Has servers be waited for only until this says that the user interrupted; statements, which are
+/// then cancelled, most of a second longer.
 pub fn wait_until(is_interrupted: fn() -> bool) {
     // The first one stays: there is one command.
     let _ = INTERRUPTED.set(is_interrupted);
 }
 
 thread_local! {
-    static CANCELS: Cell<bool> = const { Cell::new(false) };
+    /// Since when this thread cancels a statement.
+    static CANCELS_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Runs what cancels a statement: the interruption that asks for that does not end it as well.
+/// Runs what cancels a statement: the interruption that asks for that does not end it as well, or
+/// not at once.
 pub(crate) fn despite_interruption(cancel: impl FnOnce()) {
-    CANCELS.set(true);
+    CANCELS_SINCE.set(Some(Instant::now()));
     cancel();
-    CANCELS.set(false);
+    CANCELS_SINCE.set(None);
 }
 
 fn is_interrupted() -> bool {
-    !CANCELS.get() && INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted())
+    let cancels = CANCELS_SINCE.get().is_some_and(|since| since.elapsed() < LEAVE_LIMIT);
+    !cancels && INTERRUPTED.get().is_some_and(|is_interrupted| is_interrupted())
 }
 
-/// How long an answer is waited for.
+/// How long the other side is waited for, to answer or to take what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Until a time limit, for all answers together: one that keeps talking is as slow.
+    /// Until a time limit, for all of it together: one that keeps talking is as slow. An
+    /// interruption ends it at once.
     Until(Instant),
-    /// For statements, without a limit.
+    /// For statements, without a limit. An interruption has them cancelled; what goes on all the
+    /// same is left.
     Endless,
 }
 
@@ -65,6 +77,43 @@ impl Patience {
     /// That of a login, from now on.
     pub(crate) fn of_login() -> Patience {
         Patience::Until(Instant::now() + ANSWER_LIMIT)
+    }
+
+    /// None: what can be done without waiting is done.
+    pub(crate) fn exhausted() -> Patience {
+        Patience::Until(Instant::now())
+    }
+}
+
+/// The wait for the other side, as far as it has come.
+#[derive(Debug)]
+struct Wait {
+    patience: Patience,
+    /// Since when the user wants it to end.
+    interrupted: Option<Instant>,
+}
+
+impl Wait {
+    /// How long to wait until it is asked again; an error when the wait is over.
+    fn next_look(&mut self) -> Result<Duration, SessionError> {
+        let is_over = is_interrupted()
+            && match self.patience {
+                Patience::Until(_) => true,
+                // Counted for the connection: one that keeps talking is left as well.
+                Patience::Endless => {
+                    self.interrupted.get_or_insert_with(Instant::now).elapsed() >= LEAVE_LIMIT
+                }
+            };
+        if is_over {
+            return Err(SessionError::Gone("interrupted".to_owned()));
+        }
+        let Patience::Until(end) = self.patience else { return Ok(LOOK_EVERY) };
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let says = format!("no answer for {} s", ANSWER_LIMIT.as_secs());
+            return Err(SessionError::Gone(says));
+        }
+        Ok(left.min(LOOK_EVERY))
     }
 }
 
@@ -79,6 +128,19 @@ impl Socket {
         match self {
             Socket::Unix(stream) => stream.as_fd(),
             Socket::Tcp(stream) => stream.as_fd(),
+        }
+    }
+
+    /// Has every read and write give up after a while, to be tried again.
+    fn give_up_after(&self, time: Duration) -> io::Result<()> {
+        let time = Some(time);
+        match self {
+            Socket::Unix(stream) => {
+                stream.set_read_timeout(time).and_then(|()| stream.set_write_timeout(time))
+            }
+            Socket::Tcp(stream) => {
+                stream.set_read_timeout(time).and_then(|()| stream.set_write_timeout(time))
+            }
         }
     }
 }
@@ -119,7 +181,7 @@ pub(crate) struct Stream {
     socket: Socket,
     /// The encryption, once it has begun.
     tls: Option<Box<ClientConnection>>,
-    patience: Patience,
+    wait: Wait,
     incoming: Vec<u8>,
     /// Received bytes that were not taken.
     unread: Range<usize>,
@@ -138,18 +200,19 @@ impl Stream {
         };
         let socket = dialled
             .map_err(|error| SessionError::Gone(format!("nothing answers at {place} ({error})")))?;
+        socket.give_up_after(LOOK_EVERY).map_err(|error| gone(&error))?;
         Ok(Stream {
             socket,
             tls: None,
-            patience: Patience::Until(end),
+            wait: Wait { patience: Patience::Until(end), interrupted: None },
             incoming: vec![0; ROOM_BYTES],
             unread: 0..0,
         })
     }
 
-    /// Sets how long answers are waited for.
+    /// Sets how long the other side is waited for.
     pub(crate) fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+        self.wait.patience = patience;
     }
 
     /// Whether the other side is on this machine.
@@ -197,28 +260,41 @@ impl Stream {
         let mut tls = Box::new(tls::client(address)?);
         let mut refused = None;
         while refused.is_none() && tls.is_handshaking() {
-            flush(&mut tls, &mut self.socket).map_err(|error| gone(&error))?;
-            if tls.wants_read() && self.wait()? {
+            flush(&mut tls, &mut self.socket, &mut self.wait)?;
+            if tls.wants_read() && self.wait_to_read()? {
                 receive(&mut tls, &mut self.socket).map_err(|error| gone(&error))?;
                 refused = tls.process_new_packets().err();
             }
         }
         // The last message of the handshake, or the alert that says why there is none.
-        let sent = flush(&mut tls, &mut self.socket);
+        let sent = flush(&mut tls, &mut self.socket, &mut self.wait);
         if let Some(error) = refused {
             return Err(tls::refusal(&error, address));
         }
         self.tls = Some(tls);
-        sent.map_err(|error| gone(&error))
+        sent
     }
 
-    /// Sends all of it.
+    /// Sends all of it. The other side is waited for where it does not read.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
-        let sent = match &mut self.tls {
-            None => self.socket.write_all(bytes),
-            Some(tls) => send_encrypted(tls, &mut self.socket, bytes),
-        };
-        sent.map_err(|error| gone(&error))
+        let Self { socket, tls, wait, .. } = self;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = match tls {
+                None => written(socket.write(&rest[..rest.len().min(PIECE_BYTES)]))?,
+                Some(tls) => {
+                    // No more than its buffer holds at once.
+                    let taken = tls.writer().write(rest).map_err(|error| gone(&error))?;
+                    flush(tls, socket, wait)?;
+                    taken
+                }
+            };
+            rest = &rest[taken..];
+            if !rest.is_empty() {
+                wait.next_look()?;
+            }
+        }
+        Ok(())
     }
 
     /// At least `bytes` of received bytes, without taking them.
@@ -250,7 +326,7 @@ impl Stream {
         }
         let read = match &mut self.tls {
             None => {
-                if !self.wait()? {
+                if !self.wait_to_read()? {
                     return Ok(());
                 }
                 self.socket.read(&mut self.incoming[self.unread.end..])
@@ -267,7 +343,7 @@ impl Stream {
                 self.unread.end += bytes;
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if is_to_be_tried_again(&error) => Ok(()),
             // Encrypted, without the message that ends it: servers differ in sending one.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(closed()),
             Err(error) => Err(gone(&error)),
@@ -276,14 +352,14 @@ impl Stream {
 
     /// Receives once and decrypts it; there may be nothing to read afterwards.
     fn decrypt(&mut self) -> Result<(), SessionError> {
-        if !self.wait()? {
+        if !self.wait_to_read()? {
             return Ok(());
         }
         let Some(tls) = &mut self.tls else { return Ok(()) };
         receive(tls, &mut self.socket).map_err(|error| gone(&error))?;
         tls.process_new_packets().map_err(|error| SessionError::Gone(error.to_string()))?;
         // A change of keys is answered.
-        flush(tls, &mut self.socket).map_err(|error| gone(&error))
+        flush(tls, &mut self.socket, &mut self.wait)
     }
 
     /// Waits until there is something to read; false when something else came first.
@@ -292,28 +368,16 @@ impl Stream {
     /// there is room to write again (Linux, `unix_write_space`), and sleeps again: two switches of
     /// threads for every statement, before the server has begun with it. `poll` sleeps through
     /// them.
-    fn wait(&self) -> Result<bool, SessionError> {
-        let late = || SessionError::Gone(format!("no answer for {} s", ANSWER_LIMIT.as_secs()));
-        let limit = match (self.patience, &self.socket) {
-            (Patience::Until(end), _) => {
-                if is_interrupted() {
-                    return Err(SessionError::Gone("interrupted".to_owned()));
-                }
-                let left = end.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(late());
-                }
-                Some(left.min(LOOK_EVERY))
-            }
-            (Patience::Endless, Socket::Unix(_)) => None,
-            (Patience::Endless, Socket::Tcp(_)) => return Ok(true),
-        };
-        let limit = limit.map(|limit| Timespec {
-            tv_sec: limit.as_secs() as i64,
-            tv_nsec: limit.subsec_nanos().into(),
-        });
+    fn wait_to_read(&mut self) -> Result<bool, SessionError> {
+        let limit = self.wait.next_look()?;
+        if matches!((self.wait.patience, &self.socket), (Patience::Endless, Socket::Tcp(_))) {
+            // The read waits as long, and is a call less for each answer.
+            return Ok(true);
+        }
+        let limit =
+            Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
         let socket = self.socket.as_fd();
-        match poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], limit.as_ref()) {
+        match poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], Some(&limit)) {
             // The limit is looked at by the next call.
             Ok(0) | Err(Errno::INTR) => Ok(false),
             Ok(_) => Ok(true),
@@ -322,30 +386,38 @@ impl Stream {
     }
 }
 
-fn send_encrypted(tls: &mut ClientConnection, socket: &mut Socket, bytes: &[u8]) -> io::Result<()> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        // No more than its buffer holds at once.
-        let taken = tls.writer().write(rest)?;
-        rest = &rest[taken..];
-        flush(tls, socket)?;
-    }
-    Ok(())
-}
-
-fn flush(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
+/// Sends all that is encrypted.
+fn flush(
+    tls: &mut ClientConnection,
+    socket: &mut Socket,
+    wait: &mut Wait,
+) -> Result<(), SessionError> {
     while tls.wants_write() {
-        match tls.write_tls(socket) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
+        written(tls.write_tls(socket))?;
+        if tls.wants_write() {
+            wait.next_look()?;
         }
     }
     Ok(())
 }
 
+/// The bytes of a write: none of one that is to be tried again.
+fn written(write: io::Result<usize>) -> Result<usize, SessionError> {
+    match write {
+        Ok(0) => Err(closed()),
+        Err(error) if is_to_be_tried_again(&error) => Ok(0),
+        write => write.map_err(|error| gone(&error)),
+    }
+}
+
+/// A signal came, or nothing for a while.
+fn is_to_be_tried_again(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
 fn receive(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
     match tls.read_tls(socket) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Err(error) if is_to_be_tried_again(&error) => Ok(()),
         Ok(0) if tls.is_handshaking() => Err(io::ErrorKind::UnexpectedEof.into()),
         received => received.map(drop),
     }
@@ -354,9 +426,6 @@ fn receive(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
 /// Dials in a thread that may be left: a name's addresses and a host's answer can't be waited for
 /// in pieces.
 fn dial_host(host: &str, port: u16, end: Instant) -> io::Result<TcpStream> {
-    if host.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
-        return dial_until(host, port, end);
-    }
     let name = host.to_owned();
     beside(end, move || dial_until(&name, port, end))
 }
@@ -415,3 +484,6 @@ fn closed() -> SessionError {
 fn gone(error: &io::Error) -> SessionError {
     SessionError::Gone(error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

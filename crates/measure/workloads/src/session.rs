@@ -25,6 +25,7 @@
 //! }
 //! ```
 
+mod answer_limit;
 mod dialect;
 #[cfg(test)]
 pub(crate) mod recorder;
@@ -33,6 +34,7 @@ mod value;
 
 use std::time::Duration;
 
+pub use answer_limit::{AnswerLimit, rows_within};
 pub use dialect::Dialect;
 pub use row::{Columns, Row};
 pub use value::{Date, Decimal, Timestamp, Value};

@@ -58,6 +58,12 @@ pub enum Error {
         /// The failure, and the program's last words, on one line.
         says: String,
     },
+    /// The user requested a stop while another program was waited for.
+    #[error("interrupted: {program} was stopped before it had the tasks")]
+    Stopped {
+        /// The program.
+        program: String,
+    },
     /// The counts can't be offered.
     #[error("can't offer metrics at {address}: {source}; choose another address or port")]
     Metrics {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   start ─► the program runs ─► the kernel names its scheduler ─► … ─► stop, drop: SIGINT,
-//!               │ ends before, or takes too long                        the kernel's own again
+//!               │ ends before, takes too long, or nobody waits any more  the kernel's own again
 //!               └─► its last words
 //! ```
 //!
@@ -29,6 +29,9 @@ use crate::kernel::{attachable, enabled, running};
 const START_MAX: Duration = Duration::from_secs(120);
 /// After this SIGKILL.
 const STOP_MAX: Duration = Duration::from_secs(20);
+/// The same of one that has no tasks yet: libbpf tries again what a signal interrupts, so that one
+/// whose programs are being verified may hear nothing for long.
+const LEAVE_MAX: Duration = Duration::from_millis(500);
 /// How long the kernel may take to have its tasks again.
 const VACANT_MAX: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
@@ -60,14 +63,25 @@ pub fn program(name: &str) -> Result<PathBuf, Error> {
 }
 
 impl External {
-    /// Starts a program and waits until the kernel schedules by it.
+    /// Starts a program and waits until the kernel schedules by it, or the wait is to end.
     ///
     /// # Errors
     ///
     /// [`Error::NoSchedExt`], [`Error::Taken`], [`Error::NotAllowed`]; [`Error::External`] with its
-    /// last words when it ends or isn't attached within two minutes.
-    pub fn start(program: &Path, words: &[&str]) -> Result<Self, Error> {
+    /// last words when it ends or isn't attached within two minutes; [`Error::Stopped`].
+    pub fn start(
+        program: &Path,
+        words: &[&str],
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
         attachable()?;
+        let mut started = Self::launch(program, words)?;
+        started.name = started.attached(is_stopped)?;
+        Ok(started)
+    }
+
+    /// Starts a program, which has no tasks yet.
+    fn launch(program: &Path, words: &[&str]) -> Result<Self, Error> {
         let name = program.file_name().unwrap_or(program.as_os_str());
         let name = name.to_string_lossy().into_owned();
         let failed = |says: String| Error::External { program: name.clone(), says };
@@ -85,15 +99,17 @@ impl External {
             // Ends with the program.
             std::thread::spawn(move || keep_last(BufReader::new(stderr), &said));
         }
-        let mut started = Self { program: name.clone(), child, guard, said, name: String::new() };
-        started.name = started.attached()?;
-        Ok(started)
+        Ok(Self { program: name, child, guard, said, name: String::new() })
     }
 
-    /// Waits until it has the tasks, and returns its name.
-    fn attached(&mut self) -> Result<String, Error> {
+    /// Waits until it has the tasks, and returns its name. One that nobody waits for is stopped.
+    fn attached(&mut self, is_stopped: &dyn Fn() -> bool) -> Result<String, Error> {
         let start = Instant::now();
         loop {
+            if is_stopped() {
+                self.end(LEAVE_MAX)?;
+                return Err(Error::Stopped { program: self.program.clone() });
+            }
             if let Some(name) = enabled()? {
                 return Ok(name);
             }
@@ -140,12 +156,13 @@ impl External {
     ///
     /// [`Error::External`] when the kernel doesn't have them in time.
     pub fn stop(mut self) -> Result<(), Error> {
-        self.end()
+        self.end(STOP_MAX)
     }
 
-    fn end(&mut self) -> Result<(), Error> {
+    /// Stops it within a time, and kills it after that.
+    fn end(&mut self, most: Duration) -> Result<(), Error> {
         let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
-        if !within(STOP_MAX, || !matches!(self.child.try_wait(), Ok(None))) {
+        if !within(most, || !matches!(self.child.try_wait(), Ok(None))) {
             // It isn't to be reasoned with.
             let _ = self.child.kill();
         }
@@ -162,7 +179,7 @@ impl Drop for External {
     fn drop(&mut self) {
         // After `stop` there is nobody: a process that was waited for isn't signalled.
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.end();
+            let _ = self.end(STOP_MAX);
         }
     }
 }
@@ -199,6 +216,17 @@ mod tests {
         assert!(program("/nonexistent/scx_none").is_err());
         let said = program("scx_none").unwrap_err().to_string();
         assert!(said.contains("cargo install scx_none"), "{said}");
+    }
+
+    #[test]
+    fn one_that_nobody_waits_for_is_gone() {
+        // The second may hear no signal but the last.
+        for script in ["exec sleep 60", "trap '' INT; exec sleep 60"] {
+            let mut started = External::launch(Path::new("/bin/sh"), &["-c", script]).unwrap();
+            let stopped = started.attached(&|| true).unwrap_err();
+            assert_eq!(stopped.to_string(), "interrupted: sh was stopped before it had the tasks");
+            assert!(started.child.try_wait().unwrap().is_some(), "{script}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -111,11 +111,15 @@ fn measured(args: &Args) -> anyhow::Result<Record> {
         for at in (0..candidates.len()).map(|at| (at + round as usize) % candidates.len()) {
             let candidate = &candidates[at];
             let stage = Stage { round, candidate, window, roles: &roles, leave };
-            match candidate.attach(&machine) {
+            match candidate.attach(&machine, leave) {
                 Ok(attached) => {
                     record.schedulers[at].name = Some(attached.name());
                     stage.run(&loads, &attached, &mut record, args)?;
                     attached.detach()?;
+                }
+                // Whatever went wrong then, an interruption may be what did it.
+                Err(_) if leave.load(Ordering::Relaxed) => {
+                    return Err(interrupt::Interrupted.into());
                 }
                 Err(error) => stage.failed(&loads, &error, &mut record),
             }

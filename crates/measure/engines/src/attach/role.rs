@@ -1,9 +1,8 @@
 //! The rights of a server's user: superusers are refused, others who can write are named.
 
-use workahead_workloads::session::{Session, SessionError};
+use workahead_workloads::session::{AnswerLimit, Session, SessionError, rows_within};
 
 use super::{Access, Software, Target};
-use crate::bounded_texts::BoundedTexts;
 use crate::{mariadb, postgres};
 
 /// A user's rights, as far as they are more than reading.
@@ -91,9 +90,7 @@ pub(super) fn examine(target: &Target) -> Result<Option<String>, SessionError> {
 
 fn texts(session: &mut dyn Session, text: &str) -> Result<Vec<String>, SessionError> {
     let statement = session.prepare(text)?;
-    let mut all = BoundedTexts::default();
-    session.query(statement, &[], &mut |row| all.push(row.text(0)?))?;
-    Ok(all.texts)
+    rows_within(session, statement, &[], AnswerLimit::NAMES, |row| Ok(row.text(0)?.to_owned()))
 }
 
 /// Of lines such as ``GRANT SELECT, INSERT ON `shop`.* TO `ada`@`%` ``.

@@ -110,10 +110,14 @@ impl Gate {
 
     /// Cancels the statements of clients that have not left.
     pub(super) fn cancel(&self) {
-        let cancels: Vec<Cancel> = self.state().cancels.iter().flatten().cloned().collect();
-        // Without the lock: each is a connection of its own.
-        for cancel in cancels {
-            cancel();
+        let clients = self.state().cancels.len();
+        for client in 0..clients {
+            // Looked at anew: each is a connection of its own, and many clients leave meanwhile.
+            let cancel = self.state().cancels[client].clone();
+            // Without the lock.
+            if let Some(cancel) = cancel {
+                cancel();
+            }
         }
     }
 

@@ -3,75 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use workahead_study::plans::{PlanText, Planner};
 use workahead_workloads::client::{AttemptResult, Client, Condition, Moment, Next, RowSink, Table};
-use workahead_workloads::session::{Counts, Dialect, OnRow, Session, StatementId, Value};
+use workahead_workloads::session::{Dialect, Session};
 
 use super::*;
-use crate::connector::{Cancel, Connection, RowSource};
-use crate::server::Explain;
-
-/// A session that does nothing.
-struct Nothing {
-    cancelled: Arc<AtomicU32>,
-}
-
-impl Connection for Nothing {
-    fn version(&mut self) -> Result<String, SessionError> {
-        Ok("none".to_owned())
-    }
-    fn plan(&mut self, _: &str, _: Explain) -> Result<PlanText, SessionError> {
-        Ok(PlanText::new(Planner::Postgres, String::new()))
-    }
-    fn fill_table(&mut self, _: &Table, _: RowSource<'_>) -> Result<u64, SessionError> {
-        Ok(0)
-    }
-    fn analyse_table(&mut self, _: &str) -> Result<(), SessionError> {
-        Ok(())
-    }
-    fn cancel(&self) -> Cancel {
-        let cancelled = Arc::clone(&self.cancelled);
-        Arc::new(move || {
-            cancelled.fetch_add(1, Ordering::Relaxed);
-        })
-    }
-}
-
-impl Session for Nothing {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
-    }
-    fn run(&mut self, _: &str) -> Result<(), SessionError> {
-        Ok(())
-    }
-    fn prepare(&mut self, _: &str) -> Result<StatementId, SessionError> {
-        Ok(StatementId(0))
-    }
-    fn exchange(
-        &mut self,
-        _: StatementId,
-        _: &[Value<'_>],
-        _: OnRow<'_>,
-    ) -> Result<Counts, SessionError> {
-        Ok(Counts::default())
-    }
-    fn begin(&mut self) -> Result<(), SessionError> {
-        Ok(())
-    }
-    fn commit(&mut self) -> Result<(), SessionError> {
-        Ok(())
-    }
-    fn rollback(&mut self) -> Result<(), SessionError> {
-        Ok(())
-    }
-}
+use crate::connector::Connection;
+use crate::connector::fake::Fake;
 
 /// A connector that counts connections, and passes cancels on to the clients.
 #[derive(Default)]
 struct TestConnector {
     opened: AtomicU32,
     shut: bool,
-    cancelled: Arc<AtomicU32>,
+    fake: Fake,
 }
 
 impl Connector for TestConnector {
@@ -80,7 +24,7 @@ impl Connector for TestConnector {
             return Err(SessionError::Failed("too many clients already".to_owned()));
         }
         self.opened.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(Nothing { cancelled: Arc::clone(&self.cancelled) }))
+        Ok(Box::new(self.fake.clone()))
     }
 }
 
@@ -287,7 +231,7 @@ fn a_server_that_dies_leaves_what_was_done() {
 fn a_request_to_stop_is_heard_in_a_pause_and_in_a_long_statement() {
     // Two think for a minute; one is in a statement that only ends when it is cancelled.
     let connector = TestConnector::default();
-    let cancelled = Arc::clone(&connector.cancelled);
+    let cancelled = Arc::clone(&connector.fake.cancelled);
     let mut workload = Pretence::of(move |client, _| {
         while client == 2 && cancelled.load(Ordering::Relaxed) == 0 {
             std::thread::sleep(MS);

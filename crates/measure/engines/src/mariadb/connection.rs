@@ -107,7 +107,10 @@ impl Connection {
 
     /// Cancels this connection's statement from another thread.
     pub fn canceller(&self) -> Canceller {
-        Canceller { address: self.address.clone(), connection: self.terms.connection }
+        // Without settings: each is a statement more before the one that cancels.
+        let (settings, read_only) = (Vec::new(), false);
+        let address = Address { settings, read_only, ..self.address.clone() };
+        Canceller { address, connection: self.terms.connection }
     }
 
     /// Whether a backslash in a quoted text means what follows it.
@@ -174,7 +177,8 @@ impl Session for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.wire.command(QUIT);
-        // A server that is gone needs no quit packet.
+        // A server that is gone, or reads nothing, needs no quit packet.
+        self.wire.set_patience(Patience::exhausted());
         let _ = self.wire.send();
     }
 }
@@ -190,7 +194,7 @@ impl Canceller {
     /// Requests the cancellation; the connection's statement then fails with error 1317.
     pub fn cancel(&self) {
         despite_interruption(|| {
-            // Of a server that answers nothing, this is not waited for without end either.
+            // Briefly: a server that leaves this unanswered too is not waited for.
             if let Ok(mut other) = Connection::open_briefly(&self.address) {
                 // It may have ended by itself.
                 let _ = other.run(&format!("KILL QUERY {}", self.connection));

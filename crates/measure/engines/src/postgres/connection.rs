@@ -248,7 +248,8 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.wire.out.clear();
         frontend::terminate(&mut self.wire.out);
-        // A server that is gone needs no Terminate.
+        // A server that is gone, or reads nothing, needs no Terminate.
+        self.wire.set_patience(Patience::exhausted());
         let _ = self.wire.send();
     }
 }

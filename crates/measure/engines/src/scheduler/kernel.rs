@@ -4,7 +4,7 @@ use workahead_machine::Machine;
 use workahead_scheduler::{
     Error, External, Observer, Roles, Scheduler, Stats, attachable, program,
 };
-use workahead_study::engine::EngineError;
+use workahead_study::engine::{EngineError, Stop};
 
 use super::{SchedulerChoice, Which};
 
@@ -18,7 +18,10 @@ pub(super) enum Attachment {
 }
 
 fn failed(error: Error) -> EngineError {
-    EngineError::failed(error)
+    match error {
+        Error::Stopped { .. } => EngineError::Stopped,
+        error => EngineError::failed(error),
+    }
 }
 
 /// Why it can't be attached.
@@ -31,7 +34,7 @@ pub(super) fn lacks(which: &Which) -> Option<String> {
     found.and_then(|()| attachable()).err().map(|error| error.to_string())
 }
 
-pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError> {
+pub(super) fn begin(choice: &SchedulerChoice, stop: &Stop) -> Result<Attachment, EngineError> {
     let observe = || Observer::attach(choice.settings.key, &Roles::alone()).map_err(failed);
     match &choice.which {
         Which::Default if attachable().is_err() => return Ok(Attachment::Unseen),
@@ -39,7 +42,9 @@ pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError>
         Which::External(words) => {
             let observer = observe()?;
             let options: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-            let external = program(&words[0]).and_then(|path| External::start(&path, &options));
+            let is_stopped = || stop.is_requested();
+            let external =
+                program(&words[0]).and_then(|path| External::start(&path, &options, &is_stopped));
             return Ok(Attachment::External(observer, external.map_err(failed)?));
         }
         Which::Itas => {}

@@ -1,6 +1,6 @@
 //! A build without the scheduler.
 
-use workahead_study::engine::EngineError;
+use workahead_study::engine::{EngineError, Stop};
 
 use super::{SchedulerChoice, Which};
 
@@ -14,7 +14,7 @@ pub(super) fn lacks(which: &Which) -> Option<String> {
     (*which != Which::Default).then(|| remedy.to_owned())
 }
 
-pub(super) fn begin(choice: &SchedulerChoice) -> Result<Attachment, EngineError> {
+pub(super) fn begin(choice: &SchedulerChoice, _: &Stop) -> Result<Attachment, EngineError> {
     match lacks(&choice.which) {
         Some(why) => Err(EngineError::refused(why)),
         None => Ok(Attachment),

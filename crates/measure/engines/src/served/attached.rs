@@ -19,6 +19,7 @@ use workahead_workloads::session::{Dialect, Session, SessionError, Value};
 
 use super::database::{Database, ProcessScope, ServerConfiguration, holds, load};
 use crate::attach::{Access, Software, Target, tunes};
+use crate::cancellation::until_stopped;
 use crate::connector::Connector;
 use crate::fill::FillTimes;
 use crate::{mariadb, postgres};
@@ -50,14 +51,17 @@ impl AttachedDatabase {
         Ok(Self { target, version, scope, unanswered: OnceCell::new() })
     }
 
-    fn session(&self) -> Result<Box<dyn Session>, SessionError> {
-        self.target.connect().map(|connection| connection as Box<dyn Session>)
-    }
-
-    /// What earlier runs left.
-    fn mark(&self) -> Result<Mark, SessionError> {
-        let mut session = self.session()?;
-        Mark::read(session.as_mut())
+    /// Runs statements in a session of their own, cancelled when the run is stopped: others may
+    /// hold locks on the tables for as long as they like.
+    fn in_session<T>(
+        &self,
+        doing: &str,
+        stop: &Stop,
+        statements: impl FnOnce(&mut dyn Session) -> Result<T, SessionError>,
+    ) -> Result<T, EngineError> {
+        let failed = |error: SessionError| EngineError::failed(format!("{doing}: {error}"));
+        let mut connection = self.target.connect().map_err(failed)?;
+        until_stopped(connection.as_mut(), stop, |one| statements(one.session()))?.map_err(failed)
     }
 
     /// The names of a workload's tables.
@@ -68,25 +72,33 @@ impl AttachedDatabase {
 
     /// Drops tables of earlier runs that are made again, once it is known that nothing else has one
     /// of the names. Returns the other tables of earlier runs.
-    fn clear(&self, data: &str, tables: &[String]) -> Result<BTreeSet<String>, EngineError> {
-        let failed = |error: SessionError| EngineError::failed(format!("make room: {error}"));
-        let mut made = self.mark().map_err(failed)?.made(data, tables);
-        let mut session = self.session().map_err(failed)?;
-        for name in tables {
-            if !made.contains(name) && mark::is_there(session.as_mut(), name).map_err(failed)? {
-                return Err(EngineError::failed(format!(
-                    "the database has a table `{name}` that is not ours: create an empty database \
-                     for {data}, and give its name in the URL"
-                )));
+    fn clear(
+        &self,
+        data: &str,
+        tables: &[String],
+        stop: &Stop,
+    ) -> Result<BTreeSet<String>, EngineError> {
+        let cleared = self.in_session("make room", stop, |session| {
+            let mut made = Mark::read(session)?.made(data, tables);
+            for name in tables {
+                if !made.contains(name) && mark::is_there(session, name)? {
+                    return Ok(Err(name));
+                }
             }
-        }
-        for name in tables {
-            if made.remove(name) {
-                session.run(&format!("DROP TABLE IF EXISTS {name}")).map_err(failed)?;
+            for name in tables {
+                if made.remove(name) {
+                    session.run(&format!("DROP TABLE IF EXISTS {name}"))?;
+                }
             }
-        }
-        Mark::leave(session.as_mut(), "", &made).map_err(failed)?;
-        Ok(made)
+            Mark::leave(session, "", &made)?;
+            Ok(Ok(made))
+        });
+        cleared?.map_err(|name| {
+            EngineError::failed(format!(
+                "the database has a table `{name}` that is not ours: create an empty database for \
+                 {data}, and give its name in the URL"
+            ))
+        })
     }
 
     fn fill(
@@ -96,12 +108,10 @@ impl AttachedDatabase {
         stop: &Stop,
     ) -> Result<FillTimes, EngineError> {
         let tables = self.tables(workload)?;
-        let mut made = self.clear(data, &tables)?;
+        let mut made = self.clear(data, &tables, stop)?;
         let filled = load(&self.target, workload, stop)?;
-        let failed = |error: SessionError| EngineError::failed(format!("mark the data: {error}"));
-        let mut session = self.session().map_err(failed)?;
         made.extend(tables);
-        Mark::leave(session.as_mut(), data, &made).map_err(failed)?;
+        self.in_session("mark the data", stop, |session| Mark::leave(session, data, &made))?;
         Ok(filled)
     }
 
@@ -274,11 +284,16 @@ impl Database for AttachedDatabase {
             if self.makes_nothing(workload)? {
                 return holds(&self.target, workload, Moment::Loaded, stop).map(|()| None);
             }
-            let there = self.mark().map_err(EngineError::failed)?;
-            let as_loaded = there.data == data
-                && workload.reset(self.dialect()).is_some()
-                && holds(&self.target, workload, Moment::Loaded, stop).is_ok();
-            return if as_loaded { Ok(None) } else { self.fill(data, workload, stop).map(Some) };
+            let there = self.in_session("look for data", stop, Mark::read)?;
+            if there.data == data && workload.reset(self.dialect()).is_some() {
+                match holds(&self.target, workload, Moment::Loaded, stop) {
+                    Ok(()) => return Ok(None),
+                    // Data that was not looked at is not made again.
+                    Err(EngineError::Stopped) => return Err(EngineError::Stopped),
+                    Err(_) => {}
+                }
+            }
+            return self.fill(data, workload, stop).map(Some);
         }
         let holds = holds(&self.target, workload, Moment::Loaded, stop);
         holds.map(|()| None).map_err(|error| match error {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use workahead_machine::scheduling::Policy;
 use workahead_machine::{CpuSet, Machine, pin};
@@ -12,7 +10,8 @@ use workahead_study::protocol::Protocol;
 use workahead_workloads::client::{ExplainRequest, Moment, Outcome, Workload};
 use workahead_workloads::session::Dialect;
 
-use crate::connector::{Connection, Connector};
+use crate::cancellation::until_stopped;
+use crate::connector::Connector;
 use crate::fill::{FillTimes, fill};
 use crate::postgres::SingleBackend;
 
@@ -181,38 +180,6 @@ pub(super) fn load(
     let filled = fill(connector, workload, stop)?;
     holds(connector, workload, Moment::Loaded, stop)?;
     Ok(filled)
-}
-
-/// How often a stop of long statements is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The pause between two requests to cancel grows up to this.
-const CANCEL_EVERY_MAX: Duration = Duration::from_secs(1);
-
-/// Runs long statements, cancelled when the run is stopped.
-pub(super) fn until_stopped<T>(
-    connection: &mut dyn Connection,
-    stop: &Stop,
-    statements: impl FnOnce(&mut dyn Connection) -> T,
-) -> Result<T, EngineError> {
-    let (cancel, over) = (connection.cancel(), AtomicBool::new(false));
-    let found = std::thread::scope(|scope| {
-        let stopping = scope.spawn(|| {
-            let mut pause = LOOK_EVERY;
-            while !over.load(Ordering::Relaxed) {
-                if stop.is_requested() {
-                    // Each is a connection of its own.
-                    cancel();
-                    pause = (2 * pause).min(CANCEL_EVERY_MAX);
-                }
-                std::thread::park_timeout(pause);
-            }
-        });
-        let found = statements(connection);
-        over.store(true, Ordering::Relaxed);
-        stopping.thread().unpark();
-        found
-    });
-    if stop.is_requested() { Err(EngineError::Stopped) } else { Ok(found) }
 }
 
 /// Checks the workload's conditions on the database.

@@ -8,12 +8,14 @@ use workahead_study::engine::{Answer, EngineContext, EngineError, Sample, Stop};
 use workahead_study::worker_process::{Request, Worker};
 use workahead_workloads::checksum;
 use workahead_workloads::client::{ExplainRequest, Workload};
-use workahead_workloads::session::{Dialect, Session, SessionError};
+use workahead_workloads::session::{Dialect, SessionError};
 
 use super::background::LoopCount;
 use super::configuration::{Amount, Configuration};
 use super::database::{Database, ProcessScope};
 use super::{DatabaseEngine, sample};
+use crate::cancellation::until_stopped;
+use crate::connector::Connection;
 use crate::postgres::single_backend;
 use crate::server::Explain;
 use crate::valgrind::{ValgrindOptions, ValgrindRunner, WorkerProgram, no_command};
@@ -84,7 +86,7 @@ impl DatabaseEngine {
         let how = ValgrindOptions { caches, start, runs: queries(config), tuples: 1 };
         let sample = match self.database.has_single_backend() {
             true => valgrind.count(&self.database.single_backend(&statement, stop)?, how, stop)?,
-            false => valgrind.count(&self.worker_program(cell, &statement)?, how, stop)?,
+            false => valgrind.count(&self.worker_program(cell, &statement, stop)?, how, stop)?,
         };
         Ok(Sample { plan: plan.map(|(plan, _)| plan), ..sample })
     }
@@ -94,8 +96,12 @@ impl DatabaseEngine {
         &mut self,
         cell: &Cell,
         statement: &ExplainRequest,
+        stop: &Stop,
     ) -> Result<WorkerProgram, EngineError> {
-        let expected = query(self.database.as_ref(), statement)?;
+        let mut connection = self.database.connector()?.open().map_err(failed)?;
+        let asked = until_stopped(connection.as_mut(), stop, |one| query(one, statement));
+        let expected = asked?.map_err(failed)?;
+        drop(connection);
         self.database.stop();
         let name = self.database.name();
         let command = self.command.as_ref().ok_or_else(|| no_command(name))?;
@@ -117,21 +123,24 @@ impl Worker for DatabaseEngine {
         let config = Configuration::read(cell)?;
         let workload = self.workload(&config.work)?;
         let statement = statement(workload.as_ref(), self.database.dialect());
-        query(self.database.as_ref(), &statement.map_err(EngineError::refused)?)
+        let statement = statement.map_err(EngineError::refused)?;
+        let mut connection = self.database.connector()?.open().map_err(failed)?;
+        query(connection.as_mut(), &statement).map_err(failed)
     }
 }
 
-/// The answer of a statement on a connection of its own.
-fn query(database: &dyn Database, statement: &ExplainRequest) -> Result<Answer, EngineError> {
-    let failed = |error| EngineError::failed(format!("query the database: {error}"));
-    let mut connection = database.connector()?.open().map_err(failed)?;
-    let session = connection.session();
-    statement.settings.iter().try_for_each(|text| session.run(text)).map_err(failed)?;
-    answer(session, &statement.text).map_err(failed)
+fn failed(error: SessionError) -> EngineError {
+    EngineError::failed(format!("query the database: {error}"))
 }
 
-fn answer(session: &mut dyn Session, text: &str) -> Result<Answer, SessionError> {
-    let prepared = session.prepare(text)?;
+/// The answer of a statement.
+fn query(
+    connection: &mut dyn Connection,
+    statement: &ExplainRequest,
+) -> Result<Answer, SessionError> {
+    let session = connection.session();
+    statement.settings.iter().try_for_each(|text| session.run(text))?;
+    let prepared = session.prepare(&statement.text)?;
     let mut checksum = 0_u64;
     let rows = session.query(prepared, &[], &mut |row| {
         // A sum: the order of rows is not part of the answer.

@@ -4,10 +4,11 @@ use workahead_study::engine::{EngineError, Stop};
 use workahead_workloads::client::{ExplainRequest, Workload};
 use workahead_workloads::session::{Dialect, Session, SessionError};
 
-use super::database::{Pages, load, until_stopped};
+use super::database::{Pages, load};
 use super::digest;
 use super::private::{self, CURRENT};
 use crate::attach::Target;
+use crate::cancellation::until_stopped;
 use crate::connector::Connector;
 use crate::fill::FillTimes;
 use crate::postgres::{NAME_BYTES_MAX, Server, SingleBackend, disconnect, identifier, literal};

@@ -14,8 +14,9 @@ use workahead_workloads::session::Dialect;
 
 use super::background::Background;
 use super::configuration::{Amount, Configuration};
-use super::database::{Database, ProcessScope, holds, until_stopped};
+use super::database::{Database, ProcessScope, holds};
 use super::statistics::Statistics;
+use crate::cancellation::until_stopped;
 use crate::collector::{CollectionScope, CollectionTarget, Collector, Part, RunningCollection};
 use crate::connector::{Connection, Connector};
 use crate::load::{Edge, End, Kind, Load, LoadResult, Until};

@@ -29,11 +29,11 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.guard.dismiss();
         if !self.has_ended {
-            // Its waiting thread takes its status.
+            // Its waiting thread takes its status. It has its guard until then.
             let _ = kill_process(self.pid, Signal::KILL);
         }
+        self.guard.dismiss();
     }
 }
 

@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use super::population::Population;
 use crate::client::{Condition, Moment, Outcome};
-use crate::session::{Row, Session, SessionError, Value};
+use crate::session::{Row, Session, SessionError, Value, first};
 
 /// More warehouses are sampled by heavy conditions.
 const SAMPLED_ABOVE: u32 = 10;
@@ -224,11 +224,7 @@ impl Rule {
         sample: Option<&[u32]>,
     ) -> Result<Outcome, SessionError> {
         let statement = session.prepare(text)?;
-        let mut broken = None;
-        session.query(statement, &[], &mut |row| {
-            broken = Some(shown(row, text)?);
-            Ok(())
-        })?;
+        let broken = first(session, statement, &[], |row| shown(row, text))?;
         Ok(match (broken, sample) {
             (Some(row), _) => Outcome::Broken(row),
             (None, Some(sample)) => Outcome::HoldsInSample(format!("warehouses {sample:?}")),
@@ -236,6 +232,9 @@ impl Rule {
         })
     }
 }
+
+/// Of a text: names and sums are shorter.
+const SHOWN_CHARS_MAX: usize = 200;
 
 /// A row as `name value, name value`; the names are those of the text.
 fn shown(row: Row<'_>, text: &str) -> Result<String, SessionError> {
@@ -248,7 +247,7 @@ fn shown(row: Row<'_>, text: &str) -> Result<String, SessionError> {
             Value::Int(int) => int.to_string(),
             Value::Real(real) => real.to_string(),
             Value::Decimal(decimal) => decimal.to_string(),
-            Value::Text(text) => text.to_owned(),
+            Value::Text(text) => text.chars().take(SHOWN_CHARS_MAX).collect(),
             Value::Date(date) => date.to_string(),
             Value::Timestamp(moment) => moment.to_string(),
         };

@@ -9,7 +9,7 @@
 //! there. This ties the figure that is reported to the database, and it holds across a crash of the
 //! server too; it says nothing of lost power.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::population::{DISTRICTS, Population};
@@ -116,17 +116,23 @@ impl DurabilityLog {
         for warehouse in 1..=population.warehouses {
             for district in 1..=DISTRICTS {
                 let expected = record.orders.get(&(warehouse, district)).unwrap_or(&none);
-                let mut found = BTreeMap::new();
+                // Only what is looked for is kept: a server may send rows without end.
+                let mut found = BTreeSet::new();
                 let values = super::work::ints([warehouse, district, population.customers]);
                 session.query(statement, &values, &mut |row| {
+                    let number = row.int(0)? as u32;
                     let order = Order { customer: row.int(1)? as u32, lines: row.int(2)? as u32 };
-                    found.insert(row.int(0)? as u32, order);
+                    match expected.get(&number) {
+                        Some(entered) if *entered == order => {
+                            found.insert(number);
+                        }
+                        Some(_) => {}
+                        None => extra += 1,
+                    }
                     Ok(())
                 })?;
-                let lost = expected.iter().find(|(number, order)| found.get(number) != Some(order));
-                missing.extend(lost.map(|(number, _)| (warehouse, district, *number)));
-                extra +=
-                    found.keys().filter(|number| !expected.contains_key(number)).count() as u64;
+                let lost = expected.keys().find(|number| !found.contains(*number));
+                missing.extend(lost.map(|number| (warehouse, district, *number)));
             }
         }
         let outcome = match missing.first() {

@@ -327,6 +327,25 @@ fn of_several_of_a_name_the_middle_one_pays() {
 }
 
 #[test]
+fn more_customers_of_a_name_than_a_district_has_are_refused() {
+    let workload = workload(tiny(1));
+    let mut session = Recorder::new(Dialect::Postgres, |request| match request {
+        Request::Statement(text, _) if text.contains("select c_id from") => {
+            Ok(vec![vec![Value::Int(1)]; 3_001])
+        }
+        _ => answer(request),
+    });
+    let mut client = workload.client(0);
+    client.connected(&mut session).unwrap();
+    let refused = (0..5_000).find_map(|_| {
+        client.next();
+        client.attempt(&mut session).err()
+    });
+    let says = "its answer has more than 3000 rows, the most that are kept";
+    assert_eq!(refused, Some(SessionError::Gone(says.to_owned())));
+}
+
+#[test]
 fn a_delivery_serves_every_district_and_skips_empty_ones() {
     let (log, _) = run(|log, _| count(log, "delete from new_order") > 0, answer);
     assert_eq!(count(&log, "delete from new_order"), 10);

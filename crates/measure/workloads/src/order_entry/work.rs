@@ -1,7 +1,12 @@
 //! A transaction under way: its session, its statements, and counts of what it did.
 
 use super::statements::{Ask, PreparedStatements};
-use crate::session::{Row, Session, SessionError, StatementId, Value, first};
+use crate::session::{
+    AnswerLimit, Row, Session, SessionError, StatementId, Value, first, rows_within,
+};
+
+/// A district has 3,000 customers, an order fifteen lines.
+const LIMIT: AnswerLimit = AnswerLimit { rows: 3_000, bytes: 1 << 20 };
 
 pub(super) struct Work<'a> {
     pub(super) session: &'a mut dyn Session,
@@ -44,14 +49,10 @@ impl<'a> Work<'a> {
         &mut self,
         ask: Ask,
         values: &[Value<'_>],
-        mut take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
+        take: impl FnMut(Row<'_>) -> Result<T, SessionError>,
     ) -> Result<Vec<T>, SessionError> {
         self.statements += 1;
-        let mut taken = Vec::new();
-        self.session.query(self.prepared.ask(ask), values, &mut |row| {
-            taken.push(take(row)?);
-            Ok(())
-        })?;
+        let taken = rows_within(self.session, self.prepared.ask(ask), values, LIMIT, take)?;
         self.rows += taken.len() as u64;
         Ok(taken)
     }

@@ -128,7 +128,17 @@ impl<'a> Row<'a> {
     }
 }
 
+/// Characters of a text that an error shows: a server may send a gigabyte.
+const SHOWN_CHARS_MAX: usize = 100;
+
 fn unlike(column: usize, value: Value<'_>, wanted: &str) -> SessionError {
+    let value = match value {
+        Value::Text(text) => match text.char_indices().nth(SHOWN_CHARS_MAX) {
+            Some((end, _)) => Value::Text(&text[..end]),
+            None => value,
+        },
+        other => other,
+    };
     SessionError::Failed(format!("column {column} of the answer is {value:?}, not {wanted}"))
 }
 
@@ -153,5 +163,14 @@ mod tests {
         for wrong in [row.int(1), row.int(3), row.int(5), row.decimal(1, 0)] {
             assert!(matches!(wrong, Err(SessionError::Failed(_))), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn an_error_shows_the_beginning_of_a_long_text() {
+        let long = "é".repeat(1_000_000);
+        let values: &[Value<'_>] = &[Value::Text(&long)];
+        let says = Row::new(&values).int(0).unwrap_err().to_string();
+        let shown = format!("Text(\"{}\"), not a whole number", "é".repeat(SHOWN_CHARS_MAX));
+        assert!(says.ends_with(&shown), "{says}");
     }
 }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use crate::checksum::Checksum;
 use crate::client::AnswerSummary;
-use crate::session::{Row, SessionError, Value};
+use crate::session::{AnswerLimit, Row, Session, SessionError, StatementId, Value, rows_within};
 
 /// How far numbers may lie apart: absolutely, for the digits that MariaDB keeps of a division, and
 /// relatively, for sums in floating point.
@@ -18,7 +18,7 @@ const APART: f64 = 1e-4;
 const APART_OF_VALUE: f64 = 1e-9;
 
 /// Rows in the order in which they came.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     rows: Vec<Vec<Cell>>,
 }
@@ -31,14 +31,17 @@ enum Cell {
 }
 
 impl Answer {
-    /// Takes in a row.
+    /// The answer to a query without values.
     ///
     /// # Errors
-    /// When a value is not of its type.
-    pub fn push(&mut self, row: Row<'_>) -> Result<(), SessionError> {
-        let cell = |column| row.value(column).map(Cell::of);
-        self.rows.push((0..row.columns()).map(cell).collect::<Result<_, _>>()?);
-        Ok(())
+    /// When it is longer than the limit, or a value is not of its type.
+    pub(super) fn to(
+        session: &mut dyn Session,
+        query: StatementId,
+        limit: AnswerLimit,
+    ) -> Result<Self, SessionError> {
+        let rows = rows_within(session, query, &[], limit, cells)?;
+        Ok(Self { rows })
     }
 
     /// How many rows there are.
@@ -88,6 +91,10 @@ impl Answer {
         });
         rows
     }
+}
+
+fn cells(row: Row<'_>) -> Result<Vec<Cell>, SessionError> {
+    (0..row.columns()).map(|column| row.value(column).map(Cell::of)).collect()
 }
 
 fn same(one: &[Vec<Cell>], two: &[Vec<Cell>]) -> bool {
@@ -162,11 +169,7 @@ mod tests {
     use crate::session::{Date, Decimal, Timestamp};
 
     fn answer(rows: &[&[Value<'_>]]) -> Answer {
-        let mut answer = Answer::default();
-        for row in rows {
-            answer.push(Row::new(row)).unwrap();
-        }
-        answer
+        Answer { rows: rows.iter().map(|row| cells(Row::new(row)).unwrap()).collect() }
     }
 
     #[test]

@@ -22,7 +22,9 @@ use crate::client::{
 };
 use crate::cycle::Cycle;
 use crate::random::Random;
-use crate::session::{Date, Decimal, Dialect, Session, SessionError, StatementId, Value};
+use crate::session::{
+    AnswerLimit, Date, Decimal, Dialect, Session, SessionError, StatementId, Value,
+};
 
 /// Stream of the seed.
 const CLIENTS: u32 = 0x0000_0c01;
@@ -212,8 +214,8 @@ impl Client for QueryClient {
         let Some((index, statement)) = self.current.and_then(prepared) else {
             return Err(SessionError::Failed("a client must connect and draw first".to_owned()));
         };
-        let mut answer = Answer::default();
-        let rows = session.query(statement, &[], &mut |row| answer.push(row))?;
+        let answer = Answer::to(session, statement, answer_limit(self.queries.options.tpch))?;
+        let rows = answer.rows() as u64;
         let number = self.queries.options.numbers[index];
         let mut answers = self.queries.answers.lock().unwrap_or_else(PoisonError::into_inner);
         match answers.get_mut(&number) {
@@ -227,6 +229,14 @@ impl Client for QueryClient {
         }
         Ok(AttemptResult { rows, statements: 1, ..AttemptResult::default() })
     }
+}
+
+/// The longest right answer of a query. Q16 has a row at most for each of 24 brands, 145 types and
+/// 8 sizes; Q11 fewer than 10,000, each more than a ten thousandth of their sum; Q20 one at most for
+/// each supplier. Rows of Q2 and Q10, the widest, have less than half a KiB.
+fn answer_limit(tpch: Tpch) -> AnswerLimit {
+    let rows = (tpch.rows(Table::Supplier) as usize).max(24 * 145 * 8);
+    AnswerLimit { rows, bytes: rows << 10 }
 }
 
 /// Hands the rows of a batch on.
@@ -293,6 +303,23 @@ mod tests {
                 assert!(Queries::new(Options { numbers, texts, ..Options::of(tpch) }).is_err());
             }
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_longer_than_any_right_one_is_refused() {
+        let of = |scale| answer_limit(Tpch::new(scale).unwrap()).rows;
+        assert_eq!((of(0.01), of(1.0), of(10.0)), (27_840, 27_840, 100_000));
+        let tpch = Tpch::new(0.01).unwrap();
+        let queries = Queries::new(Options { numbers: vec![16], ..Options::of(tpch) }).unwrap();
+        let mut session =
+            Recorder::new(Dialect::Postgres, |_| Ok(vec![vec![Value::Int(5)]; 30_000]));
+        let mut client = queries.client(0);
+        client.connected(&mut session).unwrap();
+        client.next();
+        let refused = client.attempt(&mut session).unwrap_err();
+        assert!(matches!(refused, SessionError::Gone(_)), "{refused}");
+        assert!(refused.to_string().contains("more than 27840 rows"), "{refused}");
+        assert!(queries.answers().is_empty());
     }
 
     #[test]

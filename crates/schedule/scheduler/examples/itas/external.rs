@@ -11,7 +11,7 @@ use crate::load::{Load, until};
 
 /// Starts a program and stays until this process is killed.
 pub(crate) fn start(program: &str, words: &[&str]) -> Result<()> {
-    let external = External::start(Path::new(program), words)?;
+    let external = External::start(Path::new(program), words, &|| false)?;
     println!("{}", external.name());
     std::thread::sleep(Duration::from_secs(60));
     Ok(external.stop()?)
@@ -21,7 +21,7 @@ pub(crate) fn start(program: &str, words: &[&str]) -> Result<()> {
 /// can't attach says why.
 pub(crate) fn another_program(_: Length) -> Result<()> {
     let me = std::env::current_exe()?;
-    let external = External::start(&me, &["run", "bonus=5ms"])?;
+    let external = External::start(&me, &["run", "bonus=5ms"], &|| false)?;
     ensure!(external.name().starts_with("workahead"), "it is called {}", external.name());
     let observer = Observer::attach(Key::AddressSpace, &Roles::alone())?;
     Load::start(2, &["work", "2", "1000"])?.finish()?;
@@ -32,17 +32,23 @@ pub(crate) fn another_program(_: Length) -> Result<()> {
     external.stop()?;
     ensure!(Remote::is_vacant()?, "it was stopped and is attached");
 
-    let external = External::start(&me, &["run", "bonus=5ms"])?;
+    let external = External::start(&me, &["run", "bonus=5ms"], &|| false)?;
     Load::start(1, &["stop"])?.finish()?;
     until("the kernel has the tasks again", 10, || Ok(Remote::is_vacant()?))?;
     let said = external.check().err().context("one that left is still there")?.to_string();
     ensure!(said.contains("took the tasks back"), "{said}");
     drop(external);
 
-    let said = External::start(&me, &["run", "bonsu=5ms"]).err().context("wrong words attach")?;
-    ensure!(said.to_string().contains("bonsu"), "{said}");
-    let said = External::start(&me, &["work", "1", "10"]).err().context("a load schedules")?;
-    ensure!(said.to_string().contains("it ended with exit status: 0"), "{said}");
+    let refused = |words: &[&str], is_stopped: &dyn Fn() -> bool| {
+        External::start(&me, words, is_stopped).err().map(|error| error.to_string())
+    };
+    let said = refused(&["run", "bonsu=5ms"], &|| false).context("wrong words attach")?;
+    ensure!(said.contains("bonsu"), "{said}");
+    let said = refused(&["work", "1", "10"], &|| false).context("a load schedules")?;
+    ensure!(said.contains("it ended with exit status: 0"), "{said}");
+    let said = refused(&["run", "bonus=5ms"], &|| true).context("an interrupted start attaches")?;
+    ensure!(said.contains("was stopped before it had the tasks"), "{said}");
+    ensure!(Remote::is_vacant()?, "its start was interrupted and it is attached");
 
     let me = me.to_str().context("a path in UTF-8")?;
     let starter = Load::start(1, &["start", me, "run", "bonus=5ms"])?;

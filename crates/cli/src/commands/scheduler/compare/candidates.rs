@@ -1,6 +1,7 @@
 //! The schedulers that are compared, and how each gets the tasks.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use workahead_machine::Machine;
@@ -75,11 +76,15 @@ impl Candidate {
         }
     }
 
-    /// Gives it the tasks.
+    /// Gives it the tasks, unless the user wants to leave while another program is waited for.
     ///
     /// # Errors
     /// Its own, or the kernel's.
-    pub(super) fn attach(&self, machine: &Machine) -> anyhow::Result<AttachedScheduler> {
+    pub(super) fn attach(
+        &self,
+        machine: &Machine,
+        leave: &AtomicBool,
+    ) -> anyhow::Result<AttachedScheduler> {
         Ok(match &self.which {
             Which::Default => {
                 attachable()?;
@@ -95,7 +100,8 @@ impl Candidate {
             }
             Which::External { program: name, options } => {
                 let options: Vec<&str> = options.iter().map(String::as_str).collect();
-                AttachedScheduler::External(External::start(&program(name)?, &options)?)
+                let leaves = || leave.load(Ordering::Relaxed);
+                AttachedScheduler::External(External::start(&program(name)?, &options, &leaves)?)
             }
         })
     }

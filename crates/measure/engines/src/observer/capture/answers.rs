@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use workahead_study::capture::Figures;
-use workahead_workloads::session::{Row, Session, SessionError, StatementId, Value};
+use workahead_workloads::session::{
+    AnswerLimit, Row, Session, SessionError, StatementId, rows_within,
+};
 
 use super::{ExecutedStatement, Holder, bounded};
-use crate::bounded_texts::BoundedTexts;
 
 /// Longest name that is kept: servers have names of at most three parts of 64 characters.
 const NAME_CHARS_MAX: usize = 300;
@@ -14,31 +15,14 @@ const NAME_CHARS_MAX: usize = 300;
 /// Longest text that is planned. It must be whole, so that longer ones are left out.
 const RAN_BYTES_MAX: usize = 60_000;
 
-/// The rows of a query that was prepared. Their texts have a bound together, whatever of them is
-/// kept.
+/// The rows of a query that was prepared: settings, tables, statements. All that comes counts for
+/// the limit, whatever of it is kept.
 pub(super) fn rows<T>(
     session: &mut dyn Session,
     statement: StatementId,
     take: &mut dyn FnMut(Row<'_>) -> Result<T, SessionError>,
 ) -> Result<Vec<T>, SessionError> {
-    /// Settings, tables, statements: a server may send rows without end.
-    const ROWS_MAX: usize = 50_000;
-    let (mut all, mut bound) = (Vec::new(), BoundedTexts::default());
-    session.query(statement, &[], &mut |row| {
-        if all.len() >= ROWS_MAX {
-            let says = "its answer has more than 50,000 rows where far fewer are usual";
-            return Err(SessionError::Gone(says.to_owned()));
-        }
-        for column in 0..row.columns() {
-            // A value that is not text, or is damaged, takes no room.
-            if let Ok(Value::Text(text)) = row.value(column) {
-                bound.count(text)?;
-            }
-        }
-        all.push(take(row)?);
-        Ok(())
-    })?;
-    Ok(all)
+    rows_within(session, statement, &[], AnswerLimit::NAMES, take)
 }
 
 /// A name of a table, an event, a user.
@@ -117,7 +101,7 @@ pub(super) fn texts(
 
 #[cfg(test)]
 mod tests {
-    use workahead_workloads::session::{Counts, Dialect, OnRow};
+    use workahead_workloads::session::{Counts, Dialect, OnRow, Value};
 
     use super::*;
 
@@ -168,7 +152,7 @@ mod tests {
     #[test]
     fn rows_without_end_are_given_up() {
         let long = "x".repeat(100_000);
-        for (text, says) in [("", "more than 50,000 rows"), (long.as_str(), "more than 16 MiB")] {
+        for (text, says) in [("", "more than 50000 rows"), (long.as_str(), "more than 16 MiB")] {
             let row = [Value::Text("log"), Value::Text(text), Value::Int(1)];
             let mut server = Server { row: &row, times: usize::MAX };
             let given_up = kinds(&mut server, StatementId(0)).unwrap_err();

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use workahead_workloads::session::{Session, SessionError, StatementId, Value, transaction};
+use workahead_workloads::session::{
+    AnswerLimit, Session, SessionError, StatementId, Value, rows_within, transaction,
+};
 
 const TABLE: &str = "workahead_data";
 
@@ -34,18 +36,20 @@ impl Mark {
         let Some(names) = prepare_unless(session, &names, NO_TABLE)? else { return Ok(mark) };
         let both = format!("SELECT name, made FROM {TABLE}");
         let Some(both) = prepare_unless(session, &both, NO_COLUMN)? else {
-            session.query(names, &[], &mut |row| {
-                mark.data = row.text(0)?.to_owned();
-                Ok(())
+            let mut data = rows_within(session, names, &[], AnswerLimit::NAMES, |row| {
+                Ok(row.text(0)?.to_owned())
             })?;
+            mark.data = data.pop().unwrap_or_default();
             return Ok(mark);
         };
-        let mut tables = BTreeSet::new();
-        session.query(both, &[], &mut |row| {
-            mark.data = row.text(0)?.to_owned();
-            tables.insert(row.text(1)?.to_owned());
-            Ok(())
+        let rows = rows_within(session, both, &[], AnswerLimit::NAMES, |row| {
+            Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
         })?;
+        let mut tables = BTreeSet::new();
+        for (data, table) in rows {
+            mark.data = data;
+            tables.insert(table);
+        }
         tables.remove("");
         mark.tables = Some(tables);
         Ok(mark)
