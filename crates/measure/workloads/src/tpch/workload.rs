@@ -232,8 +232,8 @@ impl Client for QueryClient {
 }
 
 /// The longest right answer of a query. Q16 has a row at most for each of 24 brands, 145 types and
-/// 8 sizes; Q11 fewer than 10,000, each more than a ten thousandth of their sum; Q20 one at most for
-/// each supplier. Rows of Q2 and Q10, the widest, have less than half a KiB.
+/// 8 sizes; Q11 fewer than 10,000, each more than a ten thousandth of their sum; Q20 one at most
+/// for each supplier. Rows of Q2 and Q10, the widest, have less than half a KiB.
 fn answer_limit(tpch: Tpch) -> AnswerLimit {
     let rows = (tpch.rows(Table::Supplier) as usize).max(24 * 145 * 8);
     AnswerLimit { rows, bytes: rows << 10 }
