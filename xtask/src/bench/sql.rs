@@ -66,7 +66,9 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<bool> {
     } else {
         let whole = serde_json::json!({ "machine": machine, "result": result });
         println!("{}", page::of(&whole));
-        println!("not kept in bench/record: that takes all queries, scale 1, 15 rounds and all arms");
+        println!(
+            "not kept in bench/record: that takes all queries, scale 1, 15 rounds and all arms"
+        );
     }
     Ok(true)
 }
