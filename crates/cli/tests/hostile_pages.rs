@@ -7,13 +7,15 @@ mod process;
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_ipc::CompressionType;
-use crafted::{Page, indices, levels, parquet, plain, varint};
+use crafted::{Page, add_places, indices, levels, parquet, plain, varint};
+use flate2::write::GzEncoder;
 use hostile::{arrow_file, arrow_stream, ends_well, join, place};
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding};
 use process::{Place, Random, read, text};
 
 const TEXT: &str = "required binary text (UTF8);";
@@ -84,6 +86,92 @@ fn a_field_of_another_kind_is_refused() {
     let page = Page::data(rows, Encoding::DELTA_BYTE_ARRAY, texts).and_long_encoding();
     parquet(&place.path("kind.parquet"), rows, TEXT, u64::from(rows), &[page]);
     is_refused(&place, "kind.parquet", "a page has no header");
+}
+
+#[test]
+fn fields_that_nobody_knows_are_passed_over() {
+    let place = place();
+    let page = Page::data(1, Encoding::PLAIN, plain("text")).and_unknown_fields();
+    parquet(&place.path("unknown.parquet"), 1, TEXT, 1, &[page]);
+    assert_eq!(ends_well(&place, &join("unknown.parquet", &WRITTEN), "unknown"), Some(0));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_page_that_holds_more_than_it_says_is_refused() {
+    let place = place();
+    let path = place.path("more.parquet");
+    let text = plain("text");
+    let page = |codec, body| {
+        let page = Page::data(1, Encoding::PLAIN, text.clone()).and_compressed(codec, body);
+        parquet(&path, 1, TEXT, 1, &[page]);
+    };
+    let (members, lz4) = (Compression::GZIP(Default::default()), Compression::LZ4);
+    let literal = (text.len() as u32 | 1 << 31).to_le_bytes();
+    let whole = [&FRAME[..], &literal, &text, &[0; 4]].concat();
+    for (codec, body) in [(members, gzip(&text)), (lz4, whole)] {
+        page(codec, body);
+        assert_eq!(ends_well(&place, &join("more.parquet", &WRITTEN), "whole"), Some(0));
+    }
+    // 64 MiB of zeros.
+    let zeros = gzip(&vec![0; 1 << 20]).repeat(64);
+    for (codec, body) in [(members, zeros), (lz4, frame(16, 1 << 20))] {
+        page(codec, body);
+        is_refused(&place, "more.parquet", "a page holds more than it says");
+    }
+}
+
+#[test]
+fn pages_that_only_an_index_names_are_looked_at() {
+    let place = place();
+    let path = place.path("named.parquet");
+    // One after the other, pages of two short rows; in the second one, pages of a long row.
+    let [dictionary, first] = [Page::dictionary(1, vec![0; 8]), list_page(&[(1, 0)])];
+    let mut long = vec![short_list_page(&[(1, 0), (999_999, 1)])];
+    long.extend((1..1_000).map(|_| short_list_page(&[(1_000_000, 1)])));
+    let long: Vec<Vec<u8>> = long.iter().map(Page::bytes).collect();
+    let short = [levels(&[(1, 0)]), levels(&[(1, 1)]), vec![0; 8]].concat();
+    let second = Page::data(1, Encoding::PLAIN, [short, long.concat()].concat());
+    let ids = Page::data(2, Encoding::PLAIN, vec![0; 16]).bytes().len();
+    let [in_front, first_bytes, all] =
+        [&dictionary, &first, &second].map(|page| page.bytes().len());
+    parquet(&path, 2, LIST, 2, &[dictionary, first, second]);
+    assert_eq!(ends_well(&place, &join("named.parquet", &WRITTEN), "without"), Some(0));
+    let begin = 4 + ids + in_front;
+    let mut at = begin + first_bytes + all - long.concat().len();
+    let mut places = vec![[begin, first_bytes, 0]];
+    for page in &long {
+        places.push([at, page.len(), 1]);
+        at += page.len();
+    }
+    add_places(&path, &[vec![[4, ids, 0]], places]);
+    is_refused(&place, "named.parquet", "a row of \"items.list.item\" takes");
+}
+
+#[test]
+fn a_place_that_is_longer_than_its_page_is_refused() {
+    let place = place();
+    let path = place.path("place.parquet");
+    let pages = ["first", "second"].map(|text| Page::data(1, Encoding::PLAIN, plain(text)));
+    let ids = Page::data(2, Encoding::PLAIN, vec![0; 16]).bytes().len();
+    let [first, second] = [&pages[0], &pages[1]].map(|page| page.bytes().len());
+    let write = |places: &[[usize; 3]]| {
+        parquet(&path, 2, TEXT, 2, &pages);
+        add_places(&path, &[vec![[4, ids, 0]], places.to_vec()]);
+    };
+    let (begin, end) = (4 + ids, 4 + ids + first + second);
+    write(&[[begin, first, 0], [begin + first, second, 1]]);
+    assert_eq!(ends_well(&place, &join("place.parquet", &WRITTEN), "both"), Some(0));
+    // Both as one page, and as a dictionary in front of none.
+    for place_of_both in [[begin, first + second, 0], [end, 0, 0]] {
+        write(&[place_of_both]);
+        is_refused(&place, "place.parquet", "a page is not as long as its page index says");
+    }
 }
 
 /// A plain page of a list's items, all of them zero, by the runs of its repetition levels.

@@ -27,20 +27,33 @@ pub(crate) struct Page {
     body: Vec<u8>,
     /// With what is behind the values, if it is compressed.
     decompressed_bytes: Option<usize>,
+    codec: Compression,
     /// The kind that its encoding is said to be.
     encoding_kind: u8,
+    /// Fields that no version of the format has.
+    unknown: Vec<u8>,
 }
 
 impl Page {
+    fn new(page_type: u32, described: (u32, u32, Encoding), body: Vec<u8>) -> Self {
+        Self {
+            page_type,
+            described: vec![described],
+            body,
+            decompressed_bytes: None,
+            codec: Compression::UNCOMPRESSED,
+            encoding_kind: I32,
+            unknown: Vec::new(),
+        }
+    }
+
     /// A page of data in version 1.
     pub(crate) fn data(values: u32, encoding: Encoding, body: Vec<u8>) -> Self {
-        let described = vec![(5, values, encoding)];
-        Self { page_type: 0, described, body, decompressed_bytes: None, encoding_kind: I32 }
+        Self::new(0, (5, values, encoding), body)
     }
 
     pub(crate) fn dictionary(values: u32, body: Vec<u8>) -> Self {
-        let described = vec![(7, values, Encoding::PLAIN)];
-        Self { page_type: 2, described, body, decompressed_bytes: None, encoding_kind: I32 }
+        Self::new(2, (7, values, Encoding::PLAIN), body)
     }
 
     /// Describes it a second time, as a page of data.
@@ -60,10 +73,26 @@ impl Page {
         self.body.resize(self.body.len() + bytes, 0);
         self.decompressed_bytes = Some(self.body.len());
         self.body = zstd::bulk::compress(&self.body, 1).unwrap();
+        self.codec = Compression::ZSTD(Default::default());
         self
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    /// Says that its bytes are these ones compressed.
+    pub(crate) fn and_compressed(mut self, codec: Compression, body: Vec<u8>) -> Self {
+        self.decompressed_bytes = Some(self.body.len());
+        (self.codec, self.body) = (codec, body);
+        self
+    }
+
+    /// Adds a text, a list, a struct and a truth value, numbered from 20 on.
+    pub(crate) fn and_unknown_fields(mut self) -> Self {
+        let fields: [&[u8]; 4] =
+            [&[8, 40, 2, b'a', b'b'], &[9, 42, 0x25, 2, 4], &[12, 44, 0x15, 2, 0], &[1, 46]];
+        self.unknown = fields.concat();
+        self
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut header = Vec::new();
         field(&mut header, 1, self.page_type);
         field(&mut header, 2, self.decompressed_bytes.unwrap_or(self.body.len()) as u32);
@@ -81,6 +110,7 @@ impl Page {
             }
             header.push(0);
         }
+        header.extend(&self.unknown);
         header.push(0);
         [header, self.body.clone()].concat()
     }
@@ -138,12 +168,9 @@ pub(crate) fn parquet(path: &Path, rows: u32, columns: &str, values: u64, pages:
     let ids = (0..u64::from(rows)).flat_map(u64::to_le_bytes).collect();
     let ids = Page::data(rows, Encoding::PLAIN, ids).bytes();
     let others: Vec<u8> = pages.iter().flat_map(Page::bytes).collect();
-    let are_compressed = pages.iter().any(|page| page.decompressed_bytes.is_some());
-    let codec = if are_compressed {
-        Compression::ZSTD(Default::default())
-    } else {
-        Compression::UNCOMPRESSED
-    };
+    let mut codecs = pages.iter().map(|page| page.codec);
+    let codec = codecs.find(|codec| *codec != Compression::UNCOMPRESSED);
+    let codec = codec.unwrap_or(Compression::UNCOMPRESSED);
     let mut chunks = Vec::new();
     for (leaf, column) in schema.columns().iter().enumerate() {
         let (at, bytes, values, codec) = match leaf {
@@ -163,14 +190,44 @@ pub(crate) fn parquet(path: &Path, rows: u32, columns: &str, values: u64, pages:
     finish(path, [MAGIC, &ids, &others].concat(), group.set_column_metadata(chunks));
 }
 
-/// Adds an index of that many pages to a file of one row group, and names it in all its columns.
-pub(crate) fn add_page_index(path: &Path, pages: usize) {
+/// The only row group of a file, and what is in front of its footer.
+fn without_footer(path: &Path) -> (Vec<u8>, RowGroupMetaData) {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap());
     let group = metadata.unwrap().row_group(0).clone();
     let mut file = fs::read(path).unwrap();
     let end = file.len() - 8;
     let footer = u32::from_le_bytes(file[end..end + 4].try_into().unwrap());
     file.truncate(end - footer as usize);
+    (file, group)
+}
+
+/// Adds an index to each column of a file of one row group: where a page begins, its length, and
+/// its first row.
+pub(crate) fn add_places(path: &Path, columns: &[Vec<[usize; 3]>]) {
+    let (mut file, group) = without_footer(path);
+    let mut chunks = Vec::new();
+    for (chunk, places) in group.columns().iter().zip(columns) {
+        let at = file.len();
+        file.extend([0x19, 0xfc]);
+        varint(&mut file, places.len() as u64);
+        for place in places {
+            for (number, kind) in place.iter().zip([0x10 | I64, 0x10 | I32, 0x10 | I64]) {
+                file.push(kind);
+                varint(&mut file, 2 * *number as u64);
+            }
+            file.push(0);
+        }
+        file.push(0);
+        let chunk = chunk.clone().into_builder().set_offset_index_offset(Some(at as i64));
+        let chunk = chunk.set_offset_index_length(Some((file.len() - at) as i32));
+        chunks.push(chunk.build().unwrap());
+    }
+    finish(path, file, group.into_builder().set_column_metadata(chunks));
+}
+
+/// Adds an index of that many pages to a file of one row group, and names it in all its columns.
+pub(crate) fn add_page_index(path: &Path, pages: usize) {
+    let (mut file, group) = without_footer(path);
     let at = file.len();
     // A place, a length and a row of each.
     file.extend([0x19, 0xfc]);

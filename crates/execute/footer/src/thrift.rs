@@ -55,13 +55,15 @@ pub struct Reader<'a> {
     pub at: usize,
     /// Numbers in lists that were passed over, some of a byte where they are decoded to eight.
     pub numbers: usize,
+    /// The kind of the field that is visited, which is all that there is of a truth value.
+    pub(crate) kind: u8,
 }
 
 impl<'a> Reader<'a> {
     /// From their beginning.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, numbers: 0 }
+        Self { bytes, at: 0, numbers: 0, kind: kind::STOP }
     }
 
     /// What those numbers are decoded to.
@@ -95,6 +97,7 @@ impl<'a> Reader<'a> {
             if wanted.is_some_and(|wanted| wanted != found) {
                 return Err(Malformed::Wrong);
             }
+            self.kind = kind;
             if !visit(self, number)? {
                 self.skip(kind, DEPTH_MAX)?;
             }
@@ -184,7 +187,8 @@ impl<'a> Reader<'a> {
 
     fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Malformed> {
         match kind {
-            // Some decoders pass over a byte for each, others over nothing.
+            // The format has a byte for each. Some decoders, the parquet crate's among them, pass
+            // over nothing, and take these bytes for what follows.
             kind::TRUE | kind::FALSE => Err(Malformed::Wrong),
             kind => self.skip(kind, depth),
         }

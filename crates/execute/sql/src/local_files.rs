@@ -141,7 +141,7 @@ impl ObjectStore for LocalFiles {
             // It says why.
             return self.files.get_ranges(location, ranges).await;
         };
-        let starts = self.checks.check(&file, &path).await?;
+        let pages = self.checks.check(&file, &path).await?;
         self.checks.check_ranges(&path, &file, ranges)?;
         let read = match self.cached {
             CachedReads::Here => ranges.iter().map(|range| read(&file, range)).collect(),
@@ -151,10 +151,8 @@ impl ObjectStore for LocalFiles {
             Some(read) => read,
             None => self.files.get_ranges(location, ranges).await?,
         };
-        if !starts.is_empty() {
-            for (range, bytes) in ranges.iter().zip(&read) {
-                self.checks.check_pages(&path, &starts, (range, bytes))?;
-            }
+        for (range, bytes) in ranges.iter().zip(&read) {
+            self.checks.check_pages(&path, &pages, (range, bytes))?;
         }
         Ok(read)
     }

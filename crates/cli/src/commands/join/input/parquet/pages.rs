@@ -1,16 +1,19 @@
 //! Memory of the pages of a column chunk once they are decoded, by their headers.
 //!
 //! A page is made room for as large as its header says, and a value of a dictionary may be repeated
-//! in every row: a small file can take any memory. Headers are read before the pages.
+//! in every row: a small file can take any memory. Headers are read before the pages, and the bytes
+//! that come out of a page are counted where they might be more than its header says.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::ensure;
-use parquet::basic::Type;
+use parquet::basic::{Compression, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::Length;
-use workahead_footer::pages::PageHeader;
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::reader::{ChunkReader, Length};
+use workahead_footer::pages::{Codec, PageError, PageHeader};
 use workahead_footer::thrift::Malformed;
 
 use super::super::refusal::too_much;
@@ -49,28 +52,43 @@ pub(super) fn room(
     let (start, length) = chunk.byte_range();
     let end = start.checked_add(length).filter(|end| *end <= file.len());
     ensure!(end.is_some(), "a column is beyond its end");
-    let mut seen = ChunkMaxima::new(chunk, bytes_max);
     let places = metadata.offset_index().map(|index| index[group][leaf].page_locations());
-    match places.filter(|places| !places.is_empty()) {
+    let places = places.filter(|places| !places.is_empty()).map(Vec::as_slice);
+    let mut seen = ChunkMaxima::new(chunk, places, bytes_max);
+    match places {
         None => seen.pages(file, start, start + length)?,
         Some(places) => {
             let first = u64::try_from(places[0].offset)?;
-            seen.pages(file, start, first)?;
+            // All that is in front of them is the dictionary to a decoder.
+            if start < first {
+                seen.page_at(file, start, first)?;
+            }
             for place in places {
                 let from = u64::try_from(place.offset)?;
                 let to = from.saturating_add(u64::try_from(place.compressed_page_size)?);
                 ensure!(start <= from && to <= start + length, "a page is outside of its column");
-                let header = header(file, from, to)?;
-                seen.page(&header)?;
+                seen.page_at(file, from, to)?;
             }
         }
     }
     seen.room(file, metadata.row_group(group))
 }
 
+/// How the pages of a column are compressed.
+fn codec(compression: Compression) -> Codec {
+    match compression {
+        Compression::GZIP(_) => Codec::Gzip,
+        Compression::LZ4 => Codec::Lz4,
+        Compression::BROTLI(_) => Codec::Brotli,
+        _ => Codec::Bounded,
+    }
+}
+
 /// The largest of what was seen of a chunk.
 struct ChunkMaxima<'a> {
     chunk: &'a ColumnChunkMetaData,
+    /// Its pages, if they are known: a reader reads these, and nothing between them.
+    places: Option<&'a [PageLocation]>,
     bytes_max: usize,
     dictionary: usize,
     largest: usize,
@@ -87,9 +105,14 @@ struct ChunkMaxima<'a> {
 }
 
 impl<'a> ChunkMaxima<'a> {
-    fn new(chunk: &'a ColumnChunkMetaData, bytes_max: usize) -> Self {
+    fn new(
+        chunk: &'a ColumnChunkMetaData,
+        places: Option<&'a [PageLocation]>,
+        bytes_max: usize,
+    ) -> Self {
         Self {
             chunk,
+            places,
             bytes_max,
             dictionary: 0,
             largest: 0,
@@ -106,28 +129,48 @@ impl<'a> ChunkMaxima<'a> {
     /// Pages that follow each other.
     fn pages(&mut self, file: &Source, mut at: u64, end: u64) -> anyhow::Result<()> {
         while at < end {
-            let header = header(file, at, end)?;
-            self.page(&header)?;
-            at += (header.own_bytes + header.compressed_bytes) as u64;
+            at = self.page(file, at, end)?;
         }
         Ok(())
     }
 
-    fn page(&mut self, header: &PageHeader) -> anyhow::Result<()> {
-        if header.page_bytes > self.bytes_max {
-            return Err(self.too_large(header.page_bytes));
+    /// A page whose decoder is given all from here to there, whatever its header says.
+    fn page_at(&mut self, file: &Source, at: u64, end: u64) -> anyhow::Result<()> {
+        ensure!(self.page(file, at, end)? == end, PageError::Length);
+        Ok(())
+    }
+
+    /// The page at a place, which is decoded if more might come out of it than it says. Where it
+    /// ends.
+    fn page(&mut self, file: &Source, at: u64, end: u64) -> anyhow::Result<u64> {
+        let header = header(file, at, end)?;
+        self.add(&header)?;
+        let body = at + header.own_bytes as u64;
+        let codec = codec(self.chunk.compression());
+        if codec != Codec::Bounded {
+            let bytes = file.get_read(body)?.take(header.compressed_bytes as u64);
+            header.check_body(codec, bytes)?;
+        }
+        Ok(body + header.compressed_bytes as u64)
+    }
+
+    fn add(&mut self, header: &PageHeader) -> anyhow::Result<()> {
+        // It is in memory as it lies in the file, too.
+        let bytes = header.page_bytes.max(header.compressed_bytes);
+        if bytes > self.bytes_max {
+            return Err(self.too_large(bytes));
         }
         self.pages += 1;
         if header.is_dictionary {
             ensure!(self.pages == 1, "a dictionary is not the first page of its column");
             let least = self.value_bytes().max(1);
             let fits = header.values.checked_mul(least).is_some_and(|b| b <= header.page_bytes);
-            ensure!(fits, "a dictionary has more values than bytes");
-            self.dictionary = header.page_bytes.max(self.dictionary);
+            ensure!(fits, PageError::Values);
+            self.dictionary = bytes.max(self.dictionary);
             self.dictionary_values = header.values;
             return Ok(());
         }
-        self.largest = header.page_bytes.max(self.largest);
+        self.largest = bytes.max(self.largest);
         self.dense = header.page_bytes.div_ceil(header.values.max(1)).max(self.dense);
         self.values = header.values.max(self.values);
         self.all_bytes = self.all_bytes.saturating_add(header.page_bytes);
@@ -178,7 +221,7 @@ impl<'a> ChunkMaxima<'a> {
         if all <= self.bytes_max.min(TEXT_BYTES_MAX) / group.num_columns().max(1) {
             return Ok(0);
         }
-        rows::widest(file, self.chunk, group.num_rows(), least)
+        rows::widest(file, self.chunk, (group.num_rows(), self.places), least)
     }
 
     /// Bytes of a value without its contents.
@@ -197,7 +240,8 @@ impl<'a> ChunkMaxima<'a> {
         if self.dictionary.saturating_mul(BATCH_ROWS) <= self.bytes_max.min(TEXT_BYTES_MAX) {
             return Ok(self.dictionary);
         }
-        let mut pages = Pages::of(file, self.chunk, 0, None)?;
+        let places = self.places.map(<[_]>::to_vec);
+        let mut pages = Pages::of(file, self.chunk, 0, places)?;
         let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else { return Ok(0) };
         let widest = rows::lengths(&buf).max().unwrap_or(0) as usize;
         Ok(widest.min(self.dictionary))
@@ -226,7 +270,7 @@ fn header(file: &Source, at: u64, end: u64) -> anyhow::Result<PageHeader> {
                 return Ok(header);
             }
             Err(Malformed::Ends) if window < there.min(HEADER_BYTES_MAX) => window *= 8,
-            Err(_) => anyhow::bail!("a page has no header"),
+            Err(_) => anyhow::bail!(PageError::Header),
         }
     }
 }

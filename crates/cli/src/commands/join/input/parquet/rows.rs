@@ -11,6 +11,7 @@ use anyhow::{Context, ensure};
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
 
 use super::delta::{self, Lengths};
 use super::row_group::{Pages, levels, parts};
@@ -18,11 +19,12 @@ use super::runs::Runs;
 use super::source::Source;
 
 /// Bytes of the widest row: `value_bytes` of each value, and of texts their lengths too. More rows
-/// than those of the row group are refused.
+/// than those of the row group are refused. Pages are read at their places, where an index has
+/// them, as they are later.
 pub(super) fn widest(
     file: &Arc<Source>,
     chunk: &ColumnChunkMetaData,
-    group_rows: i64,
+    (group_rows, places): (i64, Option<&[PageLocation]>),
     value_bytes: usize,
 ) -> anyhow::Result<usize> {
     let description = chunk.column_descr();
@@ -30,7 +32,7 @@ pub(super) fn widest(
     let has_texts = description.physical_type() == Type::BYTE_ARRAY;
     let mut rows = Rows { levels, value_bytes, row: 0, widest: 0, begun: 0 };
     let mut dictionary: Vec<u32> = Vec::new();
-    let mut pages = Pages::of(file, chunk, 0, None)?;
+    let mut pages = Pages::of(file, chunk, group_rows as usize, places.map(<[_]>::to_vec))?;
     while let Some(page) = pages.get_next_page()? {
         if let Page::DictionaryPage { buf, .. } = &page {
             dictionary = if has_texts { lengths(buf).collect() } else { Vec::new() };
@@ -234,7 +236,7 @@ mod tests {
                 let reader = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
                 let chunk = reader.metadata().row_group(0).column(0);
                 let source = Arc::new(Source::new(file, &INTERRUPTED).unwrap());
-                let found = widest(&source, chunk, 400, 8).unwrap();
+                let found = widest(&source, chunk, (400, None), 8).unwrap();
                 assert_eq!(found, expected, "{encoding:?}");
             }
         }
