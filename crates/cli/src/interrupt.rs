@@ -9,10 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use nix::sys::signal::{SigSet, Signal};
+use workahead_machine::pipe;
 
 use crate::{password, settings};
 
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
+/// Whether what was to stop has stopped, and the command goes on with what it has.
+static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// A stop was requested.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +34,21 @@ pub(crate) fn is_requested() -> bool {
     STOP_REQUESTED.load(Ordering::Relaxed)
 }
 
+/// The error of a command: whatever it was doing when it was interrupted, that is why it failed.
+pub(crate) fn named(error: anyhow::Error) -> anyhow::Error {
+    if is_requested() { Interrupted.into() } else { error }
+}
+
+/// Has a command whose first signal, if there was one, only ended what it counted write that down:
+/// who reads a pipe is waited for until the next one.
+pub(crate) fn go_on() {
+    STOPPED.store(is_requested(), Ordering::Relaxed);
+}
+
+fn ends_waits() -> bool {
+    is_requested() && !STOPPED.load(Ordering::Relaxed)
+}
+
 /// Starts listening. Returns the flag to check between pieces of work.
 pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {
@@ -42,6 +60,7 @@ pub(crate) fn listen() -> anyhow::Result<&'static AtomicBool> {
     })
     .context("can't listen for Ctrl-C")?;
     workahead_engines::wait_until(is_requested);
+    pipe::wait_until(ends_waits);
     Ok(&STOP_REQUESTED)
 }
 

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::links::{follow, trust};
+use crate::pipe;
 
 /// Ends every temporary name.
 pub const SUFFIX: &str = ".workahead-tmp";
@@ -36,14 +37,14 @@ impl AtomicFile {
     /// Starts a file that will replace `path`, or what `path` leads to.
     ///
     /// # Errors
-    /// When it is a directory, a link that is not to be trusted, or its directory can't be written
-    /// to.
+    /// When it is a directory, a link that is not to be trusted, its directory can't be written to,
+    /// or the user interrupts the wait for who reads a pipe.
     pub fn create(path: &Path) -> io::Result<Self> {
         let target = follow(path)?;
         match fs::symlink_metadata(&target) {
             Ok(about) if !about.is_file() && !about.is_dir() => {
                 trust(&target)?;
-                let file = OpenOptions::new().write(true).open(&target)?;
+                let file = pipe::open_to_write(&target)?;
                 Ok(Self { file, temporary: None, target })
             }
             _ => Self::beside(target),

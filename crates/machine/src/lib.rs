@@ -20,6 +20,7 @@ pub mod memory;
 pub mod nesting;
 pub mod pages;
 pub mod pin;
+pub mod pipe;
 pub mod private_directory;
 pub mod process;
 pub mod regular_file;

@@ -8,14 +8,14 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::pipe;
+
 /// Opens a regular file, without waiting for anybody. Links are followed.
 ///
 /// # Errors
 /// When it can't be opened, or is something else.
 pub fn open(path: &Path) -> io::Result<File> {
-    // A pipe is opened although nobody writes to it (open(2)); files are read as ever.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    regular(file)
+    regular(pipe::open(path)?)
 }
 
 /// The same of a file in a directory that others write to. A link is refused.
@@ -53,12 +53,13 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text(read(path, bytes_max)?)
 }
 
-/// Reads text of at most `bytes_max` from what a user named: also from a pipe.
+/// Reads text of at most `bytes_max` from what a user named: also from a pipe, which is waited for
+/// until the user interrupts.
 ///
 /// # Errors
 /// When it can't be read, is larger, or is not UTF-8.
 pub fn read_named_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    text(take(File::open(path)?, bytes_max)?)
+    text(take(pipe::Reader::new(pipe::open(path)?)?, bytes_max)?)
 }
 
 fn regular(file: File) -> io::Result<File> {

@@ -33,7 +33,7 @@ use workahead_join::{
 };
 
 use crate::errors::WrongUse;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::memory::Memory;
 use crate::threads::Threads;
 use execution::Execution;
@@ -140,11 +140,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::listen()?;
-    joined(args, interrupted).map_err(|error| match interrupted.load(Ordering::Relaxed) {
-        // Whatever was being done then: reading, joining, writing.
-        true => Interrupted.into(),
-        false => error,
-    })
+    joined(args, interrupted).map_err(interrupt::named)
 }
 
 fn joined(args: Args, interrupted: &'static AtomicBool) -> anyhow::Result<ExitCode> {

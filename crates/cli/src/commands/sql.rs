@@ -111,8 +111,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let destination = rows::Destination::of(args.format, args.out, args.json)?;
     let stop = interrupt::listen()?;
+    answered(args, stop).map_err(interrupt::named)
+}
+
+fn answered(args: Args, stop: &'static AtomicBool) -> anyhow::Result<ExitCode> {
+    let destination = rows::Destination::of(args.format, args.out, args.json)?;
     let threads = args.threads.count();
     let (memory_limit, spill_directory) = args.memory.into_parts()?;
     let options = Options {
@@ -124,7 +128,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (remote, session) = match &args.cluster {
         Some(url) => {
             let dead_after = Duration::from_secs(args.dead_after.get().into());
-            Remote::session(url, &options, dead_after)?
+            Remote::session(url, &options, dead_after, stop)?
         }
         None => (Remote::none(), Session::new(&options)?),
     };

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -37,6 +38,8 @@ const RECEIVED_BYTES: usize = 64 << 20;
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// The time for the counts of a query that has ended.
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it looks whether it has to stop.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Options of a client.
 #[derive(Debug, Clone)]
@@ -47,6 +50,8 @@ pub struct ClientOptions {
     pub here: Options,
     /// The time without an answer after which a worker counts as dead.
     pub dead_after: Duration,
+    /// Once it is set, no worker is waited for.
+    pub stop: &'static AtomicBool,
 }
 
 /// The state of a worker, as far as it is known.
@@ -62,6 +67,14 @@ pub struct WorkerStatus {
 pub struct Client {
     workers: Arc<Workers>,
     runtime: tokio::runtime::Runtime,
+    stop: &'static AtomicBool,
+}
+
+/// Waits until a client has to stop.
+async fn stopped(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(CHECK_INTERVAL).await;
+    }
 }
 
 /// A look at the workers; ends when it is dropped.
@@ -79,7 +92,7 @@ impl Client {
     /// same paths everywhere.
     ///
     /// # Errors
-    /// When no worker answers, or one is of another version.
+    /// When no worker answers, one is of another version, or it has to stop.
     pub fn session(options: &ClientOptions) -> Result<(Self, Session), ClusterError> {
         let channels = Channels::new(options.url.token().clone(), options.dead_after);
         let workers = Arc::new(Workers::new(options.url.clone(), channels.clone()));
@@ -88,9 +101,9 @@ impl Client {
             .enable_all()
             .build()
             .map_err(ClusterError::Threads)?;
-        let client = Self { workers: Arc::clone(&workers), runtime };
+        let client = Self { workers: Arc::clone(&workers), runtime, stop: options.stop };
         let alive = client.ask()?;
-        let least_limit = client.least_limit();
+        let least_limit = client.least_limit()?;
         let each = alive.iter().map(|worker| worker.threads).max().unwrap_or(1);
         // Stages are cut where rows are repartitioned, which one partition never needs.
         let partitions = options.here.threads.get().max(each).max(2);
@@ -175,21 +188,32 @@ impl Client {
         }))
     }
 
+    /// Waits for what workers answer, until it has to stop.
+    fn wait<T>(&self, answers: impl Future<Output = T>) -> Result<T, ClusterError> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = stopped(self.stop) => Err(SessionError::Stopped.into()),
+                answers = answers => Ok(answers),
+            }
+        })
+    }
+
     /// The least memory limit of a worker.
-    fn least_limit(&self) -> Option<usize> {
-        let states = self.runtime.block_on(self.workers.states());
+    fn least_limit(&self) -> Result<Option<usize>, ClusterError> {
+        let states = self.wait(self.workers.states())?;
         let limits = states.iter().filter_map(|worker| Some(worker.state?.limit_bytes as usize));
-        limits.min()
+        Ok(limits.min())
     }
 
     fn ask(&self) -> Result<Vec<Alive>, ClusterError> {
-        self.runtime.block_on(self.workers.ask())
+        self.wait(self.workers.ask())?
     }
 
     /// Asks the workers who of them is there, before a query.
     ///
     /// # Errors
-    /// When no worker answers.
+    /// When no worker answers, or it has to stop.
     pub fn refresh(&self) -> Result<usize, ClusterError> {
         Ok(self.ask()?.len())
     }
@@ -211,12 +235,12 @@ impl Client {
     #[must_use]
     pub fn joins(&self, answer: &Answer) -> Joins {
         let Some(plan) = distributed(answer.plan()) else { return answer.joins() };
-        let counted = self.runtime.block_on(async {
+        let counted = self.wait(async {
             let counts =
                 rewrite_distributed_plan_with_metrics(plan, DistributedMetricsFormat::Aggregated);
             tokio::time::timeout(COUNTS_TIMEOUT, counts).await
         });
-        let counted = counted.ok().and_then(Result::ok);
+        let counted = counted.ok().and_then(Result::ok).and_then(Result::ok);
         counted.map_or_else(Joins::default, |plan| Joins {
             exchanged_bytes: exchanged_bytes(&plan),
             ..Joins::of(&plan)

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
 
 use ::url::Url;
 use datafusion::error::Result;
 use datafusion_distributed::{GetWorkerInfoRequest, WorkerResolver};
 use futures::future::join_all;
+use tokio::sync::oneshot;
 use tonic::Code;
 
 use crate::channels::Channels;
@@ -43,7 +45,7 @@ impl Workers {
     /// # Errors
     /// If none answers, or one is of another version.
     pub(crate) async fn ask(&self) -> Result<Vec<Alive>, ClusterError> {
-        let addresses = self.url.addresses();
+        let addresses = self.addresses().await;
         let answers = join_all(addresses.iter().map(|address| self.ask_one(*address))).await;
         let mut refused = false;
         let mut alive = Vec::new();
@@ -64,6 +66,15 @@ impl Workers {
             (true, false) => Err(ClusterError::Unreachable { url: self.url.clone() }),
             (false, _) => Ok(alive),
         }
+    }
+
+    /// Where they are. Names are looked up on a thread that nobody waits for once the client has to
+    /// stop: nothing ends that before its time.
+    async fn addresses(&self) -> Vec<SocketAddr> {
+        let (found, addresses) = oneshot::channel();
+        let url = self.url.clone();
+        thread::spawn(move || drop(found.send(url.addresses())));
+        addresses.await.unwrap_or_default()
     }
 
     /// The states of those that answered.

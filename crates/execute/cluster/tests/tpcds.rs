@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Some plans are deep.
 const STACK_BYTES: usize = 16 << 20;
 
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 fn scales() -> Vec<f64> {
     let wanted = std::env::var("WORKAHEAD_TPCDS").ok();
     let number = |text: &str| text.parse().expect("WORKAHEAD_TPCDS lists scales: 0.1");
@@ -64,7 +66,8 @@ fn session(directory: &Path, data: &Path) -> (Client, Session) {
         addresses.iter().take(WORKERS).map(|address| address.to_string()).collect();
     let url = format!("workahead://{}@{}", token.reveal(), hosts.join(","));
     let url = url.parse().unwrap();
-    let options = ClientOptions { url, here: Options::default(), dead_after: DEAD_AFTER };
+    let (here, dead_after) = (Options::default(), DEAD_AFTER);
+    let options = ClientOptions { url, here, dead_after, stop: &NEVER };
     Client::session(&options).unwrap()
 }
 

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use arrow_ipc::{DictionaryBatch, Message};
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 
-use crate::items::{self, values_of};
+use crate::items::{self, counted, values_of};
 use crate::{MessageError, RATIO_USUAL, Size, fits, too_much, wrong};
 
 /// Bytes that dictionaries may be copied to, all together, as others are added to them: seconds.
@@ -20,8 +20,9 @@ const LOOK_BYTES: usize = 16;
 pub struct Dictionaries {
     /// What each holds by its number.
     of_each: HashMap<i64, usize>,
-    /// Types of their values by their numbers.
-    values: HashMap<i64, DataType>,
+    /// Whether each node of their values is counted, by their numbers; and each of the columns.
+    of_values: HashMap<i64, Vec<bool>>,
+    of_columns: Vec<bool>,
     /// What all of them hold.
     pub bytes: usize,
     /// What was copied to make them, or is zeros for the most part.
@@ -41,8 +42,17 @@ impl Dictionaries {
             DataType::Dictionary(_, of) => of.is_nested() || of.is_run_ends_type(),
             _ => false,
         });
-        let (of_each, fields) = (HashMap::new(), fields.len());
-        Self { of_each, values: values_of(schema), bytes: 0, copied_bytes: 0, fields, are_nested }
+        let values = values_of(schema).into_iter();
+        let columns = schema.fields().iter().map(|field| field.data_type());
+        Self {
+            of_each: HashMap::new(),
+            of_values: values.map(|(id, values)| (id, counted([&values].into_iter()))).collect(),
+            of_columns: counted(columns),
+            bytes: 0,
+            copied_bytes: 0,
+            fields: fields.len(),
+            are_nested,
+        }
     }
 
     /// Counts a message with the items of its values, before it is decoded.
@@ -55,9 +65,9 @@ impl Dictionaries {
         size: Size,
         bytes_max: usize,
     ) -> Result<(), MessageError> {
-        let values = self.values.get(&dictionary.id());
-        if let Some((batch, values)) = dictionary.data().zip(values) {
-            items::check(&batch, [values].into_iter(), bytes_max)?;
+        let counted = self.of_values.get(&dictionary.id());
+        if let Some((batch, counted)) = dictionary.data().zip(counted) {
+            items::check(&batch, counted, bytes_max)?;
         }
         self.add(dictionary, size, bytes_max)
     }
@@ -69,13 +79,11 @@ impl Dictionaries {
     pub fn beside(
         &self,
         message: &Message<'_>,
-        schema: &Schema,
         size: Size,
         bytes_max: usize,
     ) -> Result<usize, MessageError> {
         if let Some(batch) = message.header_as_record_batch() {
-            let columns = schema.fields().iter().map(|field| field.data_type());
-            items::check(&batch, columns, bytes_max)?;
+            items::check(&batch, &self.of_columns, bytes_max)?;
         }
         let bytes = self.bytes.saturating_add(size.decoding());
         fits(bytes, bytes_max).map(|()| bytes)

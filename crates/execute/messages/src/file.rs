@@ -67,7 +67,7 @@ fn check(input: ArrowInput, bytes_max: usize) -> Result<(), MessageError> {
         if let Some(dictionary) = message.header_as_dictionary_batch() {
             dictionaries.check(&dictionary, size, bytes_max)?;
         }
-        dictionaries.beside(&message, &schema, size, bytes_max)?;
+        dictionaries.beside(&message, size, bytes_max)?;
     }
     Ok(())
 }

@@ -9,22 +9,29 @@ use arrow_schema::{DataType, Schema};
 use crate::{ITEM_BYTES, MessageError, fits};
 
 /// Refuses a batch whose items take too much once each has a number, as while they are gathered.
+/// `counted` says of the nodes of its columns which are items.
 ///
 /// # Errors
 /// When they do.
-pub(crate) fn check<'t>(
+pub(crate) fn check(
     batch: &BatchMessage<'_>,
-    columns: impl Iterator<Item = &'t DataType>,
+    counted: &[bool],
     bytes_max: usize,
 ) -> Result<(), MessageError> {
     // Rows have numbers, too.
     fits(usize::try_from(batch.length()).unwrap_or(0).saturating_mul(ITEM_BYTES), bytes_max)?;
-    let mut types = Vec::new();
-    columns.for_each(|column| add_nodes(column, false, &mut types));
-    let nodes = batch.nodes().into_iter().flatten().zip(types);
-    let items = nodes.filter(|(_, is_counted)| *is_counted);
+    let nodes = batch.nodes().into_iter().flatten().zip(counted);
+    let items = nodes.filter(|(_, is_counted)| **is_counted);
     let items = items.map(|(node, _)| (node.length() - batch.length()).max(0) as usize);
     fits(items.fold(0, usize::saturating_add).saturating_mul(ITEM_BYTES), bytes_max)
+}
+
+/// Whether each of the nodes of these columns is counted. Found once for a file: it may have any
+/// number of columns, and of batches without a node.
+pub(crate) fn counted<'t>(columns: impl Iterator<Item = &'t DataType>) -> Vec<bool> {
+    let mut counted = Vec::new();
+    columns.for_each(|column| add_nodes(column, false, &mut counted));
+    counted
 }
 
 /// The types of dictionaries' values by the number of each, which are not in its messages.

@@ -265,7 +265,7 @@ fn size(
     check_rows(&batch)?;
     let codec = batch.compression().map(|compression| compression.codec());
     let walks = frames == Frames::Walked && codec == Some(CompressionType::LZ4_FRAME);
-    let mut walked_bytes = 0_usize;
+    let mut place = Place { bytes: body_bytes, looked_at: 0 };
     for buffer in batch.buffers().into_iter().flatten() {
         let range = range_of(buffer, body_bytes)?;
         let (mut begin, mut bytes) = (range.start, range.len());
@@ -288,11 +288,7 @@ fn size(
             let frame = begin..range.end;
             // Of no bytes, nothing is decompressed.
             if is_made && walks && bytes > 0 {
-                // One frame may be named any number of times.
-                walked_bytes = walked_bytes.saturating_add(frame.len());
-                if walked_bytes / RATIO_USUAL > body_bytes {
-                    return Err(wrong("too many of its buffers lie in the same place"));
-                }
+                place.look_at(frame.len())?;
                 if !lz4::holds(&frame, bytes, read)? {
                     return Err(wrong("a buffer can't decompress to what it says"));
                 }
@@ -300,10 +296,30 @@ fn size(
         }
         if is_made || !(metadata_bytes + begin).is_multiple_of(alignment) {
             size.made = size.made.saturating_add(bytes);
+        } else {
+            // A decoder looks at what it doesn't make, too.
+            place.look_at(bytes)?;
         }
         size.buffers = size.buffers.saturating_add(bytes);
     }
     Ok(size)
+}
+
+/// The bytes of a message's body, and those of its buffers that are looked at where they lie: a place may
+/// be named any number of times, and each time costs nothing but the look.
+struct Place {
+    bytes: usize,
+    looked_at: usize,
+}
+
+impl Place {
+    fn look_at(&mut self, bytes: usize) -> Result<(), MessageError> {
+        self.looked_at = self.looked_at.saturating_add(bytes);
+        match self.looked_at / RATIO_USUAL > self.bytes {
+            true => Err(wrong("too many of its buffers lie in the same place")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Refuses numbers of rows that no batch has.

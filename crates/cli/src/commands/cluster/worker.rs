@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use indicatif::HumanBytes;
 use serde_json::json;
 use workahead_cluster::{Client, ClusterUrl, Token, WorkerOptions, WorkerStatus};
-use workahead_machine::{CpuSet, Machine, pin};
+use workahead_machine::{CpuSet, Machine, pin, pipe};
 use workahead_sql::LockedFolder;
 
 use crate::errors::WrongUse;
@@ -126,13 +126,13 @@ fn token_of(path: &Path) -> anyhow::Result<Token> {
 /// The text of a file that only its owner can read; a pipe is nobody else's.
 fn secret(path: &Path) -> anyhow::Result<String> {
     const BYTES_MAX: u64 = 1 << 20;
-    let file = std::fs::File::open(path)?;
+    let file = pipe::open(path)?;
     let about = file.metadata()?;
     if about.is_file() && about.mode() & 0o077 != 0 {
         bail!("others can read it: chmod 600 {}", path.display());
     }
     let mut text = String::new();
-    file.take(BYTES_MAX).read_to_string(&mut text)?;
+    pipe::Reader::new(file)?.take(BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
 }
 

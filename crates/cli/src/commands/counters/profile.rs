@@ -78,6 +78,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let running = Sampler::begin(&target, &options)?;
     let end = subject.attend(args.target.seconds(), stop)?;
     let profile = running.end();
+    interrupt::go_on();
     drop(subject);
     if profile.samples == 0 {
         let less = match &profile.clock {

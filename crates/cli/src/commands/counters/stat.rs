@@ -107,6 +107,7 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     }
     let stop = interrupt::listen()?;
     let (stream, end) = count(&args, stop)?;
+    interrupt::go_on();
     if let Some(path) = &args.record {
         let mut bytes = Vec::new();
         stream.write(&mut bytes).context("can't write the recording")?;

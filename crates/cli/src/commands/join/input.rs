@@ -1,5 +1,6 @@
 //! An input file of the join: its schema and size, before any row is read.
 
+mod aside;
 mod csv;
 mod guarded;
 mod interruptible;
@@ -17,13 +18,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use arrow_schema::{DataType, SchemaRef};
+use workahead_machine::pipe;
 
 pub(crate) use self::guarded::guarded;
 use self::parquet::ParquetInput;
@@ -35,13 +34,10 @@ pub(crate) use self::stream::{Batches, Piece};
 use super::format::Format;
 use super::units::Unit;
 use crate::errors::WrongUse;
-use crate::interrupt::Interrupted;
 use crate::memory::Memory;
 
 /// Read at a time of what can be read only once.
 const PIECE_BYTES: usize = 1 << 20;
-/// Waited for such a piece before the next look whether the user has interrupted.
-const WAIT: Duration = Duration::from_millis(50);
 
 /// The memory that a part of a file may take while it is decoded, whatever the file says of itself.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +52,7 @@ pub(crate) struct Bounds {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchSize {
     pub(crate) rows: usize,
-    /// About, if rows are so wide that these are fewer.
+    /// About, if rows are so wide that these are fewer; of Arrow with what rows share in each.
     pub(crate) bytes: usize,
 }
 
@@ -274,7 +270,9 @@ impl Opening<'_> {
     /// Copies what can be read only once into a file without a name.
     fn copy(&self, path: &Path, from: File, format: Format) -> anyhow::Result<File> {
         let shown = path.display();
-        let from: Box<dyn Read + Send> = match format {
+        let unread = || format!("can't read {shown}");
+        let from = pipe::Reader::new(from).with_context(unread)?;
+        let mut from: Box<dyn Read> = match format {
             Format::Csv | Format::Tsv => {
                 Box::new(Records::new(from, format.delimiter(), self.bounds.record_bytes))
             }
@@ -284,37 +282,19 @@ impl Opening<'_> {
         let directory = at.display();
         let mut to = tempfile::tempfile_in(&at)
             .with_context(|| format!("can't write to {directory}, where {shown} is copied to"))?;
-        let pieces = read_aside(from);
+        let mut piece = vec![0; PIECE_BYTES];
         loop {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(Interrupted.into());
-            }
-            let piece = match pieces.recv_timeout(WAIT) {
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return Ok(to),
-                Ok(piece) => piece.with_context(|| format!("can't read {shown}"))?,
+            let bytes = match from.read(&mut piece) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.with_context(unread)?,
             };
-            to.write_all(&piece).with_context(|| format!("can't copy {shown} to {directory}"))?;
+            if bytes == 0 {
+                return Ok(to);
+            }
+            let copied = to.write_all(&piece[..bytes]);
+            copied.with_context(|| format!("can't copy {shown} to {directory}"))?;
         }
     }
-}
-
-/// Reads on a thread of its own, which ends with the process if nothing arrives any more: a read
-/// from a pipe can't be stopped.
-fn read_aside(mut from: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
-    let (pieces, received) = sync_channel(1);
-    thread::spawn(move || {
-        loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = from.read(&mut piece).map(|bytes| piece.truncate(bytes));
-            let ended = read.is_err() || piece.is_empty();
-            let is_end = read.is_ok() && ended;
-            if is_end || pieces.send(read.map(|()| piece)).is_err() || ended {
-                return;
-            }
-        }
-    });
-    received
 }
 
 /// An open file once more, with a position of its own.
@@ -328,7 +308,7 @@ fn open(path: &Path, format: Format) -> anyhow::Result<File> {
     if path.is_dir() {
         anyhow::bail!("{shown} is a directory: name {}", format.name());
     }
-    File::open(path).map_err(|error| match error.kind() {
+    pipe::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!("no such file {shown}: check the path"),
         _ => anyhow::Error::new(error).context(format!("can't open {shown}")),
     })

@@ -1,5 +1,6 @@
 //! `--cluster`: statements that run on a cluster, or here where that is as fast.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, ProgressBar};
@@ -37,10 +38,12 @@ impl Remote {
         url: &str,
         here: &Options,
         dead_after: Duration,
+        stop: &'static AtomicBool,
     ) -> anyhow::Result<(Self, Session)> {
         let url = cluster_url(url).map_err(|error| WrongUse::error(format!("{error:#}")))?;
         let here = here.clone();
-        let (client, session) = Client::session(&ClientOptions { url, here, dead_after })?;
+        let options = ClientOptions { url, here, dead_after, stop };
+        let (client, session) = Client::session(&options)?;
         Ok((Self(Some(client)), session))
     }
 

@@ -1,5 +1,6 @@
 //! `--cluster` in a build without clusters: explains how to build it.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use workahead_sql::session::{Answer, Joins, Options, Session, SessionError};
@@ -16,7 +17,12 @@ impl Remote {
         Self
     }
 
-    pub(crate) fn session(_: &str, _: &Options, _: Duration) -> anyhow::Result<(Self, Session)> {
+    pub(crate) fn session(
+        _: &str,
+        _: &Options,
+        _: Duration,
+        _: &'static AtomicBool,
+    ) -> anyhow::Result<(Self, Session)> {
         Err(WrongUse::error(BUILD_HINT))
     }
 

@@ -3,9 +3,13 @@
 //! ```text
 //! file, stream ─► workahead_messages ─► checked ─► arrow-ipc's decoder ─► batch
 //! ```
+//!
+//! A decoder looks at all values, and at some of them as often as others refer to them: views of
+//! one long text take it hours. So it works aside, but for messages in which there is little.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
@@ -19,12 +23,25 @@ use workahead_messages::{
     values_of,
 };
 
+use super::aside::aside;
 use super::plain::{self, Texts};
 use super::refusal::{UNUSED_BYTES_MAX, refused, wrong};
+
+/// A message of fewer bytes, dictionaries included, is decoded within a second, whatever in it
+/// refers to what: eight thousand views of 128 KiB. Others take longer to join than a thread to
+/// start.
+const ASIDE_BYTES: usize = 256 << 10;
 
 /// The batches of a file or a stream.
 pub(super) struct IpcReader {
     messages: Messages,
+    interrupted: &'static AtomicBool,
+    /// None after an error, or where it was left behind.
+    decoder: Option<BatchDecoder>,
+}
+
+/// What is known of the messages so far.
+struct BatchDecoder {
     /// Of the file.
     schema: SchemaRef,
     decoder: FileDecoder,
@@ -53,22 +70,25 @@ impl IpcReader {
     pub(super) fn file(
         file: impl Read + Seek + Send + 'static,
         bytes_max: usize,
+        interrupted: &'static AtomicBool,
     ) -> Result<Self, ArrowError> {
-        Ok(Self::new(ArrowInput::file(file, bytes_max).map_err(refused)?, bytes_max))
+        let input = ArrowInput::file(file, bytes_max).map_err(refused)?;
+        Ok(Self::new(input, bytes_max, interrupted))
     }
 
     /// Begins a stream, by its schema.
     pub(super) fn stream(
         stream: impl Read + Seek + Send + 'static,
         bytes_max: usize,
+        interrupted: &'static AtomicBool,
     ) -> Result<Self, ArrowError> {
-        Ok(Self::new(ArrowInput::stream(stream, bytes_max).map_err(refused)?, bytes_max))
+        let input = ArrowInput::stream(stream, bytes_max).map_err(refused)?;
+        Ok(Self::new(input, bytes_max, interrupted))
     }
 
-    fn new(input: ArrowInput, bytes_max: usize) -> Self {
+    fn new(input: ArrowInput, bytes_max: usize, interrupted: &'static AtomicBool) -> Self {
         let ArrowInput { messages, schema, version } = input;
-        Self {
-            messages,
+        let decoder = BatchDecoder {
             decoder: FileDecoder::new(schema.clone(), version),
             bytes_max,
             dictionaries: Dictionaries::new(&schema),
@@ -76,11 +96,58 @@ impl IpcReader {
             texts: Texts::Keys,
             unused_bytes: 0,
             schema,
-        }
+        };
+        Self { messages, interrupted, decoder: Some(decoder) }
     }
 
-    /// Reads these columns only, if any are named.
-    pub(super) fn with_columns(mut self, columns: Option<Vec<usize>>) -> Self {
+    /// Reads these columns only, if any are named, and dictionaries of texts in this way.
+    pub(super) fn with_columns(self, columns: Option<Vec<usize>>, texts: Texts) -> Self {
+        let decoder = self.decoder.map(|decoder| decoder.with_columns(columns, texts));
+        Self { decoder, ..self }
+    }
+
+    /// Looks through the messages, but not at what is in them.
+    pub(super) fn look_through(self) -> Result<Contents, ArrowError> {
+        let Self { mut messages, decoder: Some(decoder), .. } = self else { return Err(over()) };
+        decoder.look_through(&mut messages)
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        while let Some(message) = self.messages.next_message().map_err(refused)? {
+            let batch = self.decode(message)?;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The batch of a message; none of a dictionary.
+    fn decode(&mut self, message: EncapsulatedMessage) -> Result<Option<RecordBatch>, ArrowError> {
+        let mut decoder = self.decoder.take().ok_or_else(over)?;
+        let bytes = decoder.dictionaries.bytes.saturating_add(message.size.decoding());
+        let (decoder, batch) = if bytes < ASIDE_BYTES {
+            let batch = decoder.decode(&message)?;
+            (decoder, batch)
+        } else {
+            aside(self.interrupted, move || {
+                let batch = decoder.decode(&message)?;
+                Ok::<_, ArrowError>((decoder, batch))
+            })??
+        };
+        self.decoder = Some(decoder);
+        Ok(batch)
+    }
+}
+
+/// Nothing is read any more.
+fn over() -> ArrowError {
+    wrong("it could not be read")
+}
+
+impl BatchDecoder {
+    fn with_columns(mut self, columns: Option<Vec<usize>>, texts: Texts) -> Self {
+        self.texts = texts;
         let Some(columns) = columns else { return self };
         if !self.dictionaries.are_nested {
             let fields: Vec<_> = columns.iter().map(|at| self.schema.field(*at).clone()).collect();
@@ -90,17 +157,11 @@ impl IpcReader {
         self
     }
 
-    /// Reads dictionaries of texts in this way.
-    pub(super) fn with_texts(self, texts: Texts) -> Self {
-        Self { texts, ..self }
-    }
-
-    /// Looks through the messages, but not at what is in them.
-    pub(super) fn look_through(mut self) -> Result<Contents, ArrowError> {
+    fn look_through(mut self, messages: &mut Messages) -> Result<Contents, ArrowError> {
         let (mut most, mut seen) = (0, HashSet::new());
         let mut texts = Texts::Keys;
         // Errors of a message are reported when it is read.
-        while let Ok(Some((metadata, size))) = self.messages.next_size() {
+        while let Ok(Some((metadata, size))) = messages.next_size() {
             let Ok(message) = message_of(&metadata) else { break };
             if let Some(dictionary) = message.header_as_dictionary_batch() {
                 if !seen.insert(dictionary.id()) {
@@ -134,25 +195,21 @@ impl IpcReader {
         Ok(true)
     }
 
-    fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        while let Some(message) = self.messages.next_message().map_err(refused)? {
-            let header = message_of(&message.bytes).map_err(refused)?;
-            if header.header_type() == MessageHeader::DictionaryBatch {
-                if self.count_dictionary(&message).map_err(refused)? {
-                    self.decoder.read_dictionary(&message.block, &message.bytes)?;
-                }
-                continue;
+    /// The batch of a message; none of a dictionary.
+    fn decode(&mut self, message: &EncapsulatedMessage) -> Result<Option<RecordBatch>, ArrowError> {
+        let header = message_of(&message.bytes).map_err(refused)?;
+        if header.header_type() == MessageHeader::DictionaryBatch {
+            if self.count_dictionary(message).map_err(refused)? {
+                self.decoder.read_dictionary(&message.block, &message.bytes)?;
             }
-            let beside =
-                self.dictionaries.beside(&header, &self.schema, message.size, self.bytes_max);
-            let beside = beside.map_err(refused)?;
-            let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
-            if let Some(batch) = batch {
-                self.check_used(&batch, &message)?;
-                return plain::batch(self.texts, batch, beside, self.bytes_max).map(Some);
-            }
+            return Ok(None);
         }
-        Ok(None)
+        let beside = self.dictionaries.beside(&header, message.size, self.bytes_max);
+        let beside = beside.map_err(refused)?;
+        let batch = self.decoder.read_record_batch(&message.block, &message.bytes)?;
+        let Some(batch) = batch else { return Ok(None) };
+        self.check_used(&batch, message)?;
+        plain::batch(self.texts, batch, beside, self.bytes_max).map(Some)
     }
 
     /// Refuses a file that decompresses to much that no row has.

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::RecordBatch;
 use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use workahead_join::decoded_pieces;
 
 use super::csv::CsvBatches;
 use super::interruptible::Interruptible;
@@ -54,7 +55,7 @@ impl StreamedInput {
         file.rewind()?;
         let (schema, texts, message_bytes) = match format {
             Format::Arrow | Format::ArrowStream => {
-                let reader = ipc(Interruptible::new(file, interrupted), format, bounds)?;
+                let reader = ipc(file, format, bounds, interrupted)?;
                 let Contents { schema, texts, reading_bytes } = reader.look_through()?;
                 (schema, texts, reading_bytes)
             }
@@ -120,7 +121,7 @@ impl StreamedInput {
             Format::Arrow | Format::ArrowStream => Box::new(BatchSlicer {
                 batches: self.ipc(file)?,
                 rest: None,
-                batch_rows: size.rows,
+                size,
                 permits: Permits::new(messages),
                 interrupted: self.interrupted,
             }),
@@ -147,41 +148,60 @@ impl StreamedInput {
     }
 
     fn ipc(&self, file: File) -> Result<IpcReader, ArrowError> {
-        let reader = ipc(Interruptible::new(file, self.interrupted), self.format, self.bounds)?;
-        Ok(reader.with_columns(self.columns.clone()).with_texts(self.texts))
+        let reader = ipc(file, self.format, self.bounds, self.interrupted)?;
+        Ok(reader.with_columns(self.columns.clone(), self.texts))
     }
 }
 
-fn ipc(file: Interruptible<File>, format: Format, bounds: Bounds) -> Result<IpcReader, ArrowError> {
+fn ipc(
+    file: File,
+    format: Format,
+    bounds: Bounds,
+    interrupted: &'static AtomicBool,
+) -> Result<IpcReader, ArrowError> {
+    let (file, bytes_max) = (Interruptible::new(file, interrupted), bounds.batch_bytes);
     match format {
-        Format::Arrow => IpcReader::file(file, bounds.batch_bytes),
-        _ => IpcReader::stream(file, bounds.batch_bytes),
+        Format::Arrow => IpcReader::file(file, bytes_max, interrupted),
+        _ => IpcReader::stream(file, bytes_max, interrupted),
     }
 }
 
-/// Slices batches to at most `batch_rows` rows.
+/// Slices batches: what rows share, as texts that views or keys of a dictionary refer to, is copied
+/// for each of those that are joined at once.
 struct BatchSlicer {
     batches: IpcReader,
-    /// The rest of the previous batch.
-    rest: Option<(RecordBatch, Arc<Permit>)>,
-    batch_rows: usize,
+    /// Of the previous batch, those that are left.
+    rest: Option<(Slices, Arc<Permit>)>,
+    size: BatchSize,
     permits: Arc<Permits>,
     interrupted: &'static AtomicBool,
 }
 
+type Slices = Box<dyn Iterator<Item = RecordBatch> + Send>;
+
+/// At most so many rows each, and fewer where they are wide.
+fn slices(batch: RecordBatch, size: BatchSize) -> Slices {
+    let (all, most) = (batch.num_rows(), size.rows.max(1));
+    let starts = (0..all.max(1)).step_by(most);
+    let slices = starts.map(move |start| batch.slice(start, most.min(all - start)));
+    let pieces = slices.flat_map(move |slice| decoded_pieces(&slice, size.bytes));
+    Box::new(pieces.map(|(piece, _)| piece))
+}
+
 impl BatchSlicer {
     fn read(&mut self) -> Result<Option<Piece>, ArrowError> {
-        let (batch, permit) = match self.rest.take() {
-            Some(rest) => rest,
-            None => {
-                let permit = self.permits.take(self.interrupted)?;
-                let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
-                (batch, permit)
+        loop {
+            if let Some((slices, permit)) = &mut self.rest
+                && let Some(slice) = slices.next()
+            {
+                return Ok(Some((slice, Some(permit.clone()))));
             }
-        };
-        let (all, rows) = (batch.num_rows(), batch.num_rows().min(self.batch_rows));
-        self.rest = (rows < all).then(|| (batch.slice(rows, all - rows), permit.clone()));
-        Ok(Some((batch.slice(0, rows), Some(permit))))
+            // Its permit may be the one that is waited for.
+            self.rest = None;
+            let permit = self.permits.take(self.interrupted)?;
+            let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+            self.rest = Some((slices(batch, self.size), permit));
+        }
     }
 }
 
@@ -190,5 +210,30 @@ impl Iterator for BatchSlicer {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, DictionaryArray, Int8Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn rows_that_share_a_wide_text_are_few_at_once() {
+        let text = StringArray::from(vec!["x".repeat(99)]);
+        let keys = Int8Array::from(vec![0; 1_000]);
+        let texts: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(text)));
+        let batch = RecordBatch::try_from_iter([("t", texts)]).unwrap();
+        let rows = |bytes| {
+            let slices = slices(batch.clone(), BatchSize { rows: 300, bytes });
+            slices.map(|slice| slice.num_rows()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(1 << 20), [300, 300, 300, 100]);
+        let few = rows(3_000);
+        assert_eq!(few.iter().sum::<usize>(), 1_000);
+        assert!(few.iter().all(|rows| *rows <= 30), "{few:?}");
+        // Also a batch without rows is one.
+        assert_eq!(slices(batch.slice(0, 0), BatchSize { rows: 300, bytes: 0 }).count(), 1);
     }
 }
