@@ -35,8 +35,8 @@ usage: cargo xtask bench sql [WORDS]
   --explain          shows plans with their operators' times
   --json FILE        keep the record there too
 
-A run that leaves nothing out is kept in bench/record/; of TPC-DS, one with `--threads 1 --arms ours`
-is, which takes a quarter of an hour.
+A run that leaves nothing out is kept in bench/record/; of TPC-DS, one with `--threads 1 --arms
+ours` is, which takes a quarter of an hour.
 ";
 
 /// Runs the bench with these words.

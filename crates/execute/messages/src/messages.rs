@@ -305,8 +305,8 @@ fn size(
     Ok(size)
 }
 
-/// The bytes of a message's body, and those of its buffers that are looked at where they lie: a place may
-/// be named any number of times, and each time costs nothing but the look.
+/// The bytes of a message's body, and those of its buffers that are looked at where they lie: a
+/// place may be named any number of times, and each time costs nothing but the look.
 struct Place {
     bytes: usize,
     looked_at: usize,

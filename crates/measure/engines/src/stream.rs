@@ -94,7 +94,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// How long to wait until it is asked again; an error when the wait is over.
+    /// How long to wait until the next look; an error when the wait is over.
     fn next_look(&mut self) -> Result<Duration, SessionError> {
         let is_over = is_interrupted()
             && match self.patience {

@@ -179,7 +179,7 @@ struct BatchSlicer {
 
 type Slices = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
-/// At most so many rows each, and fewer where they are wide.
+/// Of at most `size.rows` rows each, and fewer where they are wide.
 fn slices(batch: RecordBatch, size: BatchSize) -> Slices {
     let (all, most) = (batch.num_rows(), size.rows.max(1));
     let starts = (0..all.max(1)).step_by(most);

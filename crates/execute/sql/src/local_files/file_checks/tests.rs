@@ -318,7 +318,7 @@ fn a_place_that_is_not_a_page_s_is_refused() {
     let begin = [0x19, 0x1c, 0x16, 8, 0x15];
     let at = bytes.windows(begin.len()).position(|window| window == begin).unwrap();
     bytes[at + begin.len()] ^= 2;
-    // As it is longer than its page or shorter, nothing begins behind that, or the page is too long.
+    // If it is longer than its page, none begins behind that.
     is_refused(&path, &bytes, ": a page ");
 }
 
