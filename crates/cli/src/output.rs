@@ -9,8 +9,12 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
 use serde::Serialize;
+use workahead_study::label;
 
 use crate::errors::ReaderGone;
+
+/// Characters of what a stranger says on a line; JSON and pages have all.
+pub(crate) const CHARS_MAX: usize = 1_000;
 
 /// Prints text, ending with one newline. Text in a pipe may reach a terminal too (`| less -R`).
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
@@ -51,6 +55,11 @@ fn escaped_by(text: &str, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
 /// A text that has no lines of its own: one of a server or file must not pass for ours.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The same, cut where a stranger's file or server says too much.
+pub(crate) fn short_line(text: &str) -> String {
+    label::cut(&one_line(text), CHARS_MAX).into_owned()
 }
 
 /// Prints a result: as JSON for programs, or as its text.

@@ -201,7 +201,7 @@ fn text(args: &Args, capture: &Capture) -> String {
     let mut lines = vec![format!(
         "{} of {} in {}: {rate} {}/s; {}, {}, {}, {}.",
         summary::duration(capture.seconds()),
-        output::one_line(capture.facts.get("server").unwrap_or(&capture.software)),
+        output::short_line(capture.facts.get("server").unwrap_or(&capture.software)),
         args.out.display(),
         capture.counted,
         summary::count(capture.settings.len(), "setting"),
@@ -209,7 +209,7 @@ fn text(args: &Args, capture: &Capture) -> String {
         summary::count(capture.statements.len(), "statement"),
         summary::count(capture.plans.len(), "plan"),
     )];
-    let missing = capture.missing.iter().map(|missing| output::one_line(missing));
+    let missing = capture.missing.iter().map(|missing| output::short_line(missing));
     lines.extend(missing.map(|missing| format!("Not seen: {missing}.")));
     if capture.windows.len() < WINDOWS_MIN {
         lines.push(format!(

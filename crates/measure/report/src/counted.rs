@@ -243,7 +243,7 @@ fn columns(view: &View<'_>, cells: &[CellCounts<'_>]) -> Vec<String> {
         entries.push((view.place(cell, &[]), why));
     }
     let mut sentences: Vec<String> =
-        by_reason(entries).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
+        words::by_reason(entries).into_iter().map(|(why, names)| sentence(&names, &why)).collect();
     if left_out > 0 {
         let more = format!("{} more", words::counted(left_out, "cell"));
         let why = format!("counts of at most {CELLS_MAX} are on a page");
@@ -294,19 +294,7 @@ fn unavailable(cells: &[CellCounts<'_>]) -> Vec<UnavailableMetrics> {
         names: names.join(", "),
         why,
     };
-    by_reason(entries).into_iter().map(unavailable).collect()
-}
-
-/// Names by reason, in the order of their first mention.
-fn by_reason(entries: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, why) in entries {
-        match reasons.iter_mut().find(|(other, _)| *other == why) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((why, vec![name])),
-        }
-    }
-    reasons
+    words::by_reason(entries).into_iter().map(unavailable).collect()
 }
 
 fn each_once(entries: impl IntoIterator<Item = String>) -> Vec<String> {

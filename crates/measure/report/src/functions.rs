@@ -136,8 +136,7 @@ fn named(view: &View<'_>, cell: &Cell, clock: &Clock) -> String {
 }
 
 fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    let (mut not_by, mut known) = (Vec::new(), HashSet::new());
+    let (mut entries, mut not_by, mut known) = (Vec::new(), Vec::new(), HashSet::new());
     for cell in view.cells() {
         let uncollected = view.results.uncollected(cell.index).into_iter();
         for line in uncollected.filter(|line| line.starts_with("no function profile by ")) {
@@ -153,15 +152,12 @@ fn missing(view: &View<'_>, profiles: &[(&Cell, Profile)]) -> Vec<String> {
             none if none.is_empty() => view.results.absence(cell.index),
             reasons => reasons.join("; "),
         };
-        match reasons.iter_mut().find(|(other, _)| *other == why) {
-            Some((_, names)) => names.push(place(view, cell)),
-            None => reasons.push((why, vec![place(view, cell)])),
-        }
+        entries.push((place(view, cell), why));
     }
     let sentence = |(why, names): (String, Vec<String>)| {
         format!("No profile of {}: {}.", names.join("; "), why.trim_end_matches('.'))
     };
-    reasons.into_iter().map(sentence).chain(not_by).collect()
+    words::by_reason(entries).into_iter().map(sentence).chain(not_by).collect()
 }
 
 impl CellFunctions {

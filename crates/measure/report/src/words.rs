@@ -1,5 +1,7 @@
 //! Names of settings, measures and tiers on the page.
 
+use std::collections::HashMap;
+
 use workahead_study::setting::Setting;
 
 use crate::number;
@@ -191,6 +193,23 @@ pub(crate) fn singular(plural: &str) -> String {
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", number::count(count as u64))
+}
+
+/// Names by reason, in the order of their first mention.
+pub(crate) fn by_reason(
+    entries: impl IntoIterator<Item = (String, String)>,
+) -> Vec<(String, Vec<String>)> {
+    let (mut reasons, mut places) = (Vec::<(String, Vec<String>)>::new(), HashMap::new());
+    for (name, why) in entries {
+        match places.get(&why) {
+            Some(at) => reasons[*at].1.push(name),
+            None => {
+                places.insert(why.clone(), reasons.len());
+                reasons.push((why, vec![name]));
+            }
+        }
+    }
+    reasons
 }
 
 #[cfg(test)]

@@ -45,9 +45,13 @@ impl Metrics {
         let metrics = Arc::new(Self::default());
         let shared = Arc::clone(&metrics);
         let serve = move || {
-            for stream in listener.incoming().flatten() {
-                // A client that hangs up gets no answer, and no matter.
-                let _ = shared.answer(stream);
+            for stream in listener.incoming() {
+                match stream {
+                    // A client that hangs up gets no answer, and no matter.
+                    Ok(stream) => drop(shared.answer(stream)),
+                    // Without a file left for it, the next one fails at once.
+                    Err(_) => std::thread::sleep(PATIENCE),
+                }
             }
         };
         std::thread::Builder::new().name("metrics".into()).spawn(serve).map_err(failed)?;

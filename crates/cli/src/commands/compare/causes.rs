@@ -5,7 +5,7 @@ use workahead_advise::causes::{Basis, Cause, Causes, ChangedValue, Part, PartCha
 use workahead_advise::time;
 
 use crate::commands::study::summary;
-use crate::output::one_line;
+use crate::output::short_line;
 
 /// Other differences beyond this number are counted, not named.
 const NAMED_MAX: usize = 20;
@@ -95,13 +95,13 @@ fn part(part: &PartChange) -> [String; 4] {
 
 /// The answer as text: the sentence, causes, parts, other differences, notes.
 pub(crate) fn text(causes: &Causes) -> String {
-    let mut all = vec![one_line(&causes.sentence)];
+    let mut all = vec![short_line(&causes.sentence)];
     if !causes.causes.is_empty() {
         let mut table = summary::table(&["share", "(95 %)", "cause", ""]);
         for cause in &causes.causes {
-            let or = cause.or.iter().map(|or| one_line(&format!("or {or}")));
-            let evidence = cause.evidence.iter().map(|evidence| one_line(evidence));
-            let says = std::iter::once(one_line(&cause.says)).chain(or).chain(evidence);
+            let or = cause.or.iter().map(|or| short_line(&format!("or {or}")));
+            let evidence = cause.evidence.iter().map(|evidence| short_line(evidence));
+            let says = std::iter::once(short_line(&cause.says)).chain(or).chain(evidence);
             table.add_row([
                 percent(cause.share),
                 interval(cause),
@@ -122,8 +122,9 @@ pub(crate) fn text(causes: &Causes) -> String {
     all.push(summary::lines(table));
     if !causes.changed.is_empty() {
         let line = |one: &ChangedValue| {
-            let says = format!("{}: {} before, {} after", one.name, one.before, one.after);
-            format!("  {}", one_line(&says))
+            let texts = [&one.name, &one.before, &one.after].map(|text| short_line(text));
+            let [name, before, after] = texts;
+            format!("  {name}: {before} before, {after} after")
         };
         let mut lines: Vec<String> = causes.changed.iter().take(NAMED_MAX).map(line).collect();
         if let Some(more) = causes.changed.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
@@ -131,6 +132,6 @@ pub(crate) fn text(causes: &Causes) -> String {
         }
         all.push(format!("Changed too, with no share known:\n{}", lines.join("\n")));
     }
-    all.push(causes.notes.iter().map(|note| one_line(note)).collect::<Vec<_>>().join("\n"));
+    all.push(causes.notes.iter().map(|note| short_line(note)).collect::<Vec<_>>().join("\n"));
     all.join("\n\n")
 }

@@ -8,7 +8,6 @@ use anyhow::bail;
 use serde::Serialize;
 use workahead_advise::causes::Causes;
 use workahead_study::comparison::{Comparison, Difference, Line};
-use workahead_study::label;
 use workahead_study::measure::THROUGHPUT;
 use workahead_study::results::Results;
 use workahead_study::statistics::{Significance, UnpairedComparison};
@@ -20,9 +19,6 @@ use crate::output;
 
 /// Cells of one result only beyond this number are counted, not named.
 const NAMED_MAX: usize = 6;
-
-/// Characters of a setting or a reason; JSON and the page have all.
-const CHARS_MAX: usize = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,13 +130,9 @@ fn text((before, after): (&Results, &Results), compared: &Comparison) -> String 
 }
 
 fn difference(one: &Difference) -> String {
-    let [name, before, after] = [&one.name, &one.before, &one.after].map(|text| short(text));
+    let [name, before, after] =
+        [&one.name, &one.before, &one.after].map(|text| output::short_line(text));
     format!("  {name}: {before} before, {after} after")
-}
-
-/// What a study or a server says, on one line.
-fn short(text: &str) -> String {
-    label::cut(&output::one_line(text), CHARS_MAX).into_owned()
 }
 
 /// Cells without a figure in one of the results, by reason.
@@ -150,7 +142,7 @@ fn absent(compared: &Comparison) -> Option<String> {
         *reasons.entry(reason).or_default() += 1;
     }
     let line = |(reason, cells): (&str, usize)| {
-        format!("  {}: {}", summary::count(cells, "cell"), short(reason))
+        format!("  {}: {}", summary::count(cells, "cell"), output::short_line(reason))
     };
     let lines: Vec<String> = reasons.into_iter().map(line).collect();
     (!lines.is_empty()).then(|| format!("Without a figure:\n{}", lines.join("\n")))
@@ -210,7 +202,7 @@ mod tests {
         let line = difference(&one);
         let wanted = "  sql: select 1 report: /tmp/other.html before, xxx";
         assert!(line.starts_with(wanted) && line.ends_with("xx… after"), "{}", line.len());
-        assert!(!line.contains('\n') && line.chars().count() < CHARS_MAX + 100);
+        assert!(!line.contains('\n') && line.chars().count() < output::CHARS_MAX + 100);
         let named = only("after", &["a\nb".to_owned(), "c".to_owned()]);
         assert_eq!(named.as_deref(), Some("Only after: a b; c"));
     }
