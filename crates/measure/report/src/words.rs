@@ -199,7 +199,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 pub(crate) fn by_reason(
     entries: impl IntoIterator<Item = (String, String)>,
 ) -> Vec<(String, Vec<String>)> {
-    let (mut reasons, mut places) = (Vec::<(String, Vec<String>)>::new(), HashMap::new());
+    let (mut reasons, mut places) =
+        (Vec::<(String, Vec<String>)>::new(), HashMap::<String, usize>::new());
     for (name, why) in entries {
         match places.get(&why) {
             Some(at) => reasons[*at].1.push(name),

@@ -7,7 +7,7 @@ use workahead_counters::counter::ALL;
 use workahead_counters::event::Privilege;
 use workahead_counters::metric::Metric;
 
-use super::{CellCounts, by_reason, is_over_all, name, side_word, slots};
+use super::{CellCounts, is_over_all, name, side_word, slots};
 use crate::view::View;
 use crate::{number, words};
 
@@ -113,7 +113,7 @@ fn table(view: &View<'_>, requested: &[String], title: &str, cells: &[&CellCount
         columns: cells.iter().map(|of| of.sides.len()).sum(),
         groups,
         slots: slots::sentence(cells),
-        dashes: by_reason(dashes).into_iter().map(dash).collect(),
+        dashes: words::by_reason(dashes).into_iter().map(dash).collect(),
         open: false,
     }
 }
