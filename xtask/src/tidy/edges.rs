@@ -17,7 +17,7 @@ const ENGINES: &[&str] = &["datafusion"];
 const DISTRIBUTED: &[&str] = &["datafusion-distributed", "tonic"];
 
 /// The house, bottom up. Crates of later issues are added with their edges when they come.
-const HOUSE: [House; 25] = [
+const HOUSE: [House; 26] = [
     House { name: "machine", may_use: &[], never: ARROW_AND_ENGINES },
     // Counting depends on the machine; it never learns which database it was.
     House { name: "counters", may_use: &["machine"], never: ARROW_AND_ENGINES },
@@ -41,6 +41,8 @@ const HOUSE: [House; 25] = [
     House { name: "cluster", may_use: &["datafusion", "sql", "machine", "duckdb"], never: &[] },
     House { name: "workloads", may_use: &["machine"], never: ENGINES },
     House { name: "duckdb", may_use: &[], never: ARROW_AND_ENGINES },
+    // Texts in, words out: it sends none.
+    House { name: "statements", may_use: &["workloads"], never: ARROW_AND_ENGINES },
     // A header of pure functions: it knows no run queue, no clock, and nothing of ours.
     House { name: "policy", may_use: &[], never: ARROW_AND_ENGINES },
     House { name: "scheduler", may_use: &["policy", "machine"], never: ARROW_AND_ENGINES },
@@ -50,7 +52,16 @@ const HOUSE: [House; 25] = [
     House {
         name: "engines",
         // `sql` only as an option: no default build knows DataFusion.
-        may_use: &["study", "workloads", "counters", "machine", "duckdb", "scheduler", "sql"],
+        may_use: &[
+            "study",
+            "statements",
+            "workloads",
+            "counters",
+            "machine",
+            "duckdb",
+            "scheduler",
+            "sql",
+        ],
         never: ENGINES,
     },
     // Questions as studies: it runs none of them.
@@ -97,6 +108,7 @@ const HOUSE: [House; 25] = [
             "scheduler",
             "simulator",
             "study",
+            "statements",
             "advise",
             "engines",
             "native",

@@ -15,7 +15,6 @@
 //! reads only by default.
 
 pub mod password;
-mod query;
 mod read_only;
 mod role;
 mod settings;
@@ -25,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use workahead_machine::process::peer;
+use workahead_statements::query::{self, Functions};
 use workahead_workloads::session::{Dialect, SessionError};
 
 use crate::address::{Address, Place};
@@ -33,7 +33,6 @@ use crate::server::{Error, own_name};
 use crate::stream::{ANSWER_LIMIT, dial_socket};
 use crate::tls::{Tls, TlsMode};
 use crate::{mariadb, postgres};
-use query::Functions;
 use read_only::{Origin, ReadOnly};
 pub(crate) use settings::tunes;
 use url::Url;

@@ -9,13 +9,13 @@
 
 use std::time::{Duration, Instant};
 
+use workahead_statements::query::{self, Functions};
 use workahead_study::plans::PlanText;
 use workahead_workloads::client::Table;
 use workahead_workloads::session::{
     Counts, Dialect, OnRow, Session, SessionError, StatementId, Value,
 };
 
-use super::query::{self, Functions};
 use crate::connector::{Cancel, Connection, RowSource};
 use crate::server::Explain;
 

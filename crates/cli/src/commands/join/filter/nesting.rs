@@ -7,13 +7,13 @@
 //!
 //! The parser builds chains of operators without recursion, but drops them with it.
 
-use std::ops::ControlFlow;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use sqlparser::ast::{Expr, Query, Visit, Visitor};
+use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use workahead_statements::shape;
 
 use super::syntax::SUPPORTED;
 
@@ -112,34 +112,8 @@ fn opens_type(before: &Token) -> bool {
 /// Why an expression is refused that filters do not have. It is shown if it is no deeper than a
 /// filter may be: writing it recurses too.
 pub(super) fn unsupported(of: &Expr) -> String {
-    match of.visit(&mut Levels { open: 0 }) {
-        ControlFlow::Continue(()) => format!("{of} is not supported; use {SUPPORTED}"),
-        ControlFlow::Break(what) => format!("{what} is not supported; use {SUPPORTED}"),
-    }
-}
-
-/// Levels that are open at a place in an expression.
-struct Levels {
-    open: usize,
-}
-
-impl Visitor for Levels {
-    type Break = &'static str;
-
-    fn pre_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<Self::Break> {
-        self.open += 1;
-        match self.open > LEVELS_MAX {
-            true => ControlFlow::Break("an expression in it"),
-            false => ControlFlow::Continue(()),
-        }
-    }
-
-    fn post_visit_expr(&mut self, _expr: &Expr) -> ControlFlow<Self::Break> {
-        self.open -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
-        ControlFlow::Break("a subquery")
+    match shape::too_much(of, LEVELS_MAX) {
+        None => format!("{of} is not supported; use {SUPPORTED}"),
+        Some(what) => format!("{what} is not supported; use {SUPPORTED}"),
     }
 }

@@ -40,7 +40,7 @@ const STACK_BYTES: usize = 512 << 20;
 
 /// Which functions a query may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Functions {
+pub enum Functions {
     /// All on the list of its dialect.
     All,
     /// MariaDB's without those that MySQL lacks: there they would be a user's.
@@ -51,7 +51,7 @@ pub(super) enum Functions {
 ///
 /// # Errors
 /// In words, what of it may do more than read.
-pub(super) fn check(text: &str, dialect: Dialect, functions: Functions) -> Result<String, String> {
+pub fn check(text: &str, dialect: Dialect, functions: Functions) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("{} bytes are too many for a query: at most 64 KiB", text.len()));
     }
