@@ -146,3 +146,18 @@ fn an_interruption_keeps_everything_and_the_same_command_goes_on() {
         before = now;
     }
 }
+
+#[test]
+fn a_changed_machine_is_never_taken_for_the_papers_own() {
+    let place = Place::new();
+    let change = ["--change", "cache.L2.bytes=4194304"];
+    let wrong = [&["reproduce", "hassanein", "--tier", "measured", "--out", "x"], &change[..]];
+    assert!(place.fails(&wrong.concat(), 2).contains("--tier E"));
+    let out = place.path("results");
+    taken(&out);
+    let of = ["reproduce", "hassanein", "--tier", "E", "--out", out.to_str().unwrap()];
+    let says = place.fails(&[&of, &change[..]].concat(), 1);
+    assert!(says.contains("another") || says.contains("other parameters"), "{says}");
+    let says = place.fails(&[&of[..], &["--change", "cache.L2.bytes"]].concat(), 2);
+    assert!(says.contains("PATH=VALUE"), "{says}");
+}

@@ -38,6 +38,7 @@ Examples:
   workahead reproduce hassanein --scale small
   workahead reproduce zhou --out results --json
   workahead reproduce keeton --tier E           on modelled machines alone, on any computer
+  workahead reproduce zhou --tier E --change core.outstanding=8 --out eight-lines
 
 Run the same command again to resume; finished results are reused.";
 
@@ -52,6 +53,10 @@ pub(crate) struct Args {
     /// Only modelled studies (E), or only measured ones; both if omitted
     #[arg(long, value_enum, ignore_case = true)]
     tier: Option<Tier>,
+    /// Change a parameter of the modelled machines, by its path, to see which verdicts turn; may be
+    /// given several times (`workahead simulate --machine NAME --describe` lists them)
+    #[arg(long, value_name = "PATH=VALUE", requires_all = ["tier", "out"])]
+    change: Vec<String>,
     /// Samples per cell, in place of the studies' own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repetitions: Option<u32>,
@@ -116,6 +121,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
     }
     check_scale(paper, args.scale.as_deref())?;
+    if !args.change.is_empty() && args.tier != Some(Tier::Modelled) {
+        return Err(WrongUse::error("only modelled machines can be changed: give --tier E"));
+    }
     let out = args.out.clone().unwrap_or_else(|| directory_of(paper, &args));
     let machine = Machine::here();
     let everything =
@@ -181,7 +189,7 @@ fn finish(
     let ran: Vec<StudyRun> = ran.into_iter().map(|(ran, _)| ran).collect();
     let tables = paper.published().map(|published| tables::of_paper(published, &ran));
     let (machine, tier) = match args.tier {
-        Some(Tier::Modelled) => ("Modelled machines".to_owned(), None),
+        Some(Tier::Modelled) => (modelled_machines(&args.change), None),
         _ => (here.name, Some(here.tier)),
     };
     let reproduction = Reproduction::new(Parts {
@@ -208,6 +216,13 @@ fn finish(
         bail!("{failed} of {all} studies could not be run, e.g. {}: {}", first.id, first.why);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn modelled_machines(changes: &[String]) -> String {
+    match changes {
+        [] => "Modelled machines".to_owned(),
+        some => format!("Modelled machines, changed: {}", some.join(", ")),
+    }
 }
 
 fn study(ran: &StudyRun, state: State) -> Study {

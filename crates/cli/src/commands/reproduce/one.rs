@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use serde_json::Value;
 use workahead_reproduce::page::State;
 use workahead_reproduce::verdicts::StudyRun;
 use workahead_study::engine::Stop;
 use workahead_study::error::StudyError;
-use workahead_study::record::{self, Host, Record};
+use workahead_study::record::{self, Host};
 use workahead_study::results::Results;
+use workahead_study::setting::Settings;
 use workahead_study::spec::Spec;
 use workahead_study::{catalogue, directory, verdict};
 
@@ -16,6 +18,10 @@ use super::super::study::duration::DurationLimit;
 use super::super::study::run_session::{RunSession, Session};
 use super::super::study::{arguments, finish, progress};
 use super::Args;
+use crate::errors::WrongUse;
+
+/// Before the path of a machine's parameter, in the settings of a study.
+const MACHINE: &str = "model.";
 
 /// The embedded study.
 pub(super) fn spec(id: &str) -> anyhow::Result<Spec> {
@@ -56,9 +62,12 @@ pub(super) fn study(
     }
 }
 
-/// The study with the given scale and repetitions.
+/// The study with the given scale and repetitions, on the machine as it was changed.
 fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
     let mut requested = spec(id)?;
+    if !args.change.is_empty() {
+        requested = Spec::parse(id, &changed(&requested.text, &args.change)?)?;
+    }
     if let Some(scale) = args.scale.as_ref().filter(|scale| requested.scales.contains(scale)) {
         requested = Spec::parse_scaled(id, &requested.text, scale)?;
     }
@@ -68,10 +77,28 @@ fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
     Ok(requested)
 }
 
+/// A study's text whose machine has other parameters: settings of its workload. Texts of TOML are
+/// written as those of JSON are.
+fn changed(text: &str, changes: &[String]) -> anyhow::Result<String> {
+    let mut settings = String::from("[workload]\n");
+    for change in changes {
+        let Some((path, value)) = change.split_once('=') else {
+            return Err(WrongUse::error(format!(
+                "--change {change}: write PATH=VALUE, e.g. core.outstanding=8"
+            )));
+        };
+        let key = Value::from(format!("{MACHINE}{path}"));
+        let plain = value.parse::<i64>().is_ok() || matches!(value, "true" | "false");
+        let value = if plain { value.to_owned() } else { Value::from(value).to_string() };
+        settings.push_str(&format!("{key} = {value}\n"));
+    }
+    Ok(text.replacen("[workload]\n", &settings, 1))
+}
+
 fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Results, State)> {
     if dir.join(record::FILE).exists() && !args.force {
         let results = Results::load(dir)?;
-        check_same(requested, &results.record, dir)?;
+        check_same(requested, &results, dir)?;
         if results.is_complete() {
             return Ok((results, State::Taken));
         }
@@ -106,8 +133,9 @@ fn finished(session: Session, args: &Args, stop: &Stop) -> anyhow::Result<(Resul
     Ok((results, State::Run))
 }
 
-/// Refuses a result of another study or scale.
-fn check_same(requested: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()> {
+/// Refuses a result of another study, scale or machine.
+fn check_same(requested: &Spec, results: &Results, dir: &Path) -> anyhow::Result<()> {
+    let found = &results.record;
     let own =
         |scale: &Option<String>| scale.clone().unwrap_or_else(|| "the study's own".to_owned());
     let remedy = "choose another --out, or --force to run it again";
@@ -118,6 +146,13 @@ fn check_same(requested: &Spec, found: &Record, dir: &Path) -> anyhow::Result<()
     if found.scale != requested.scale {
         let (is, wanted) = (own(&found.scale), own(&requested.scale));
         return Err(anyhow!("{at} was run at scale {is}, not {wanted}: {remedy}"));
+    }
+    let changes = |spec: &Spec| -> Settings {
+        let settings = spec.workload.clone().into_iter();
+        settings.filter(|(name, _)| name.starts_with(MACHINE)).collect()
+    };
+    if changes(requested) != changes(&results.spec) {
+        return Err(anyhow!("{at} was run on a machine with other parameters: {remedy}"));
     }
     Ok(())
 }

@@ -135,6 +135,9 @@ pub(super) fn command(args: &Args, out: &Path) -> String {
     if let Some(tier) = args.tier {
         command.push_str(&format!(" --tier {}", tier.word()));
     }
+    for change in &args.change {
+        command.push_str(&format!(" --change {change}"));
+    }
     if let Some(repetitions) = args.repetitions {
         command.push_str(&format!(" --repetitions {repetitions}"));
     }
