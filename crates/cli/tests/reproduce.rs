@@ -158,6 +158,9 @@ fn a_changed_machine_is_never_taken_for_the_papers_own() {
     let of = ["reproduce", "hassanein", "--tier", "E", "--out", out.to_str().unwrap()];
     let says = place.fails(&[&of, &change[..]].concat(), 1);
     assert!(says.contains("another") || says.contains("other parameters"), "{says}");
+    let new = ["reproduce", "hassanein", "--tier", "E", "--out", "new"];
+    let says = place.fails(&[&new[..], &["--change", "core.lanes=2"]].concat(), 1);
+    assert!(says.contains("core.lanes"), "{says}");
     let says = place.fails(&[&of[..], &["--change", "cache.L2.bytes"]].concat(), 2);
     assert!(says.contains("PATH=VALUE"), "{says}");
 }

@@ -34,7 +34,8 @@ pub(super) fn folder(id: &str) -> &str {
     id.rsplit('/').next().unwrap_or(id)
 }
 
-/// Its result, or why there is none. Only an interruption or a failed write ends the whole command.
+/// Its result, or why there is none. Only an interruption, a failed write or a wrong change of the
+/// machine ends the whole command.
 pub(super) fn study(
     id: &str,
     args: &Args,
@@ -54,6 +55,8 @@ pub(super) fn study(
     match at(&requested, args, &dir, stop) {
         Ok((results, state)) => ended(Ok(results), state),
         Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
+        // A machine that can't be changed so: no row of the paper would be of the machine requested.
+        Err(error) if !args.change.is_empty() && !dir.join(record::FILE).exists() => Err(error),
         // Refused before the start: a missing engine, too little memory.
         Err(error) if !dir.join(record::FILE).exists() => {
             ended(Err(crate::errors::chain(&error)), State::Skipped)
