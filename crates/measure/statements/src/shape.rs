@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
 
-/// What of an expression is too much if it may have so many expressions in each other, and no
-/// query.
+/// What of an expression is too much, if at most `levels_max` may lie in each other and no query
+/// in any.
 pub fn too_much(of: &Expr, levels_max: usize) -> Option<&'static str> {
     of.visit(&mut Levels { open: 0, levels_max }).break_value()
 }

@@ -55,7 +55,7 @@ pub(super) fn study(
     match at(&requested, args, &dir, stop) {
         Ok((results, state)) => ended(Ok(results), state),
         Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
-        // A machine that can't be changed so: no row of the paper would be of the machine requested.
+        // A machine that can't be changed so: no row would be of the machine that was requested.
         Err(error) if !args.change.is_empty() && !dir.join(record::FILE).exists() => Err(error),
         // Refused before the start: a missing engine, too little memory.
         Err(error) if !dir.join(record::FILE).exists() => {
