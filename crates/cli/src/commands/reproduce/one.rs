@@ -10,7 +10,6 @@ use workahead_study::engine::Stop;
 use workahead_study::error::StudyError;
 use workahead_study::record::{self, Host};
 use workahead_study::results::Results;
-use workahead_study::setting::Settings;
 use workahead_study::spec::Spec;
 use workahead_study::{catalogue, directory, verdict};
 
@@ -22,6 +21,8 @@ use crate::errors::WrongUse;
 
 /// Before the path of a machine's parameter, in the settings of a study.
 const MACHINE: &str = "model.";
+/// Before the settings that `--change` put into a study's text.
+const CHANGED: &str = "# By --change:\n";
 
 /// The embedded study.
 pub(super) fn spec(id: &str) -> anyhow::Result<Spec> {
@@ -56,7 +57,7 @@ pub(super) fn study(
         Ok((results, state)) => ended(Ok(results), state),
         Err(error) if matches!(error.downcast_ref(), Some(StudyError::Write { .. })) => Err(error),
         // A machine that can't be changed so: no row would be of the machine that was requested.
-        Err(error) if !args.change.is_empty() && !dir.join(record::FILE).exists() => Err(error),
+        Err(error) if !args.change.is_empty() => Err(error),
         // Refused before the start: a missing engine, too little memory.
         Err(error) if !dir.join(record::FILE).exists() => {
             ended(Err(crate::errors::chain(&error)), State::Skipped)
@@ -80,22 +81,29 @@ fn requested(id: &str, args: &Args) -> anyhow::Result<Spec> {
     Ok(requested)
 }
 
-/// A study's text whose machine has other parameters: settings of its workload. Texts of TOML are
-/// written as those of JSON are.
+/// A study's text whose machine has other parameters: settings of its workload, in place of its own
+/// of the same names. Texts of TOML are written as those of JSON are.
 fn changed(text: &str, changes: &[String]) -> anyhow::Result<String> {
-    let mut settings = String::from("[workload]\n");
+    let (mut settings, mut keys) = (format!("[workload]\n{CHANGED}"), Vec::new());
     for change in changes {
         let Some((path, value)) = change.split_once('=') else {
             return Err(WrongUse::error(format!(
                 "--change {change}: write PATH=VALUE, e.g. core.outstanding=8"
             )));
         };
-        let key = Value::from(format!("{MACHINE}{path}"));
+        let key = Value::from(format!("{MACHINE}{path}")).to_string();
         let plain = value.parse::<i64>().is_ok() || matches!(value, "true" | "false");
         let value = if plain { value.to_owned() } else { Value::from(value).to_string() };
         settings.push_str(&format!("{key} = {value}\n"));
+        keys.push(key);
     }
-    Ok(text.replacen("[workload]\n", &settings, 1))
+    let Some((before, workload)) = text.split_once("[workload]\n") else {
+        return Ok(text.to_owned());
+    };
+    let (own, after) = workload.split_at(workload.find("\n[").unwrap_or(workload.len()));
+    let is_left = |line: &&str| !keys.iter().any(|key| line.starts_with(key.as_str()));
+    let own: String = own.split_inclusive('\n').filter(is_left).collect();
+    Ok([before, &settings, &own, after].concat())
 }
 
 fn at(requested: &Spec, args: &Args, dir: &Path, stop: &Stop) -> anyhow::Result<(Results, State)> {
@@ -150,11 +158,8 @@ fn check_same(requested: &Spec, results: &Results, dir: &Path) -> anyhow::Result
         let (is, wanted) = (own(&found.scale), own(&requested.scale));
         return Err(anyhow!("{at} was run at scale {is}, not {wanted}: {remedy}"));
     }
-    let changes = |spec: &Spec| -> Settings {
-        let settings = spec.workload.clone().into_iter();
-        settings.filter(|(name, _)| name.starts_with(MACHINE)).collect()
-    };
-    if changes(requested) != changes(&results.spec) {
+    let changed = [requested, &results.spec].map(|spec| spec.text.contains(CHANGED));
+    if changed != [false; 2] && requested.text != results.spec.text {
         return Err(anyhow!("{at} was run on a machine with other parameters: {remedy}"));
     }
     Ok(())
