@@ -28,7 +28,7 @@ const FACES: [(&str, &str); 10] = [
 const STILL: &[(&str, usize)] = &[
     ("counters", 7),
     ("duckdb", 1),
-    ("engines", 2),
+    ("engines", 1),
     ("policy", 1),
     ("reproduce", 4),
     ("scheduler", 3),
